@@ -72,22 +72,32 @@ def _any_in_time(stored: StoredRun, acknowledged: Iterable[Row]) -> bool:
 
 
 def _before_its_end(stored: StoredRun, send: Row, ends: StableEnds, read_ns: int | None) -> bool | None:
-    # (Another incarnation of the producer has another epoch: its requests cannot end this transaction.)
+    # (Another incarnation of the producer has another epoch: its requests for ends cannot end this transaction.)
     mine = (pc.field("worker") == send["worker"]) & (pc.field("incarnation") == send["incarnation"])
     own = stored.rows("transactions", mine)
     its = next((row for row in own if row["transaction"] == send["transaction"]), None)
     if its is None:
         return False
-    there = [send["completed_ns"]] if send["outcome"] == "ok" and send["offset"] == ends.last_stable else []
-    # (If nobody asked for the end, a timeout may have ended it before the read.)
-    there += [read_ns] if read_ns is not None and its["ending_ns"] is not None else []
+    acknowledged = [send["completed_ns"]] if send["outcome"] == "ok" and send["offset"] == ends.last_stable else []
+    there = [*acknowledged, *([] if read_ns is None else [read_ns])]
     if not there or (its["ending_ns"] is not None and its["ending_ns"] <= min(there)):
         return False
     by_ns = min(there)
     timeout_ms = int(stored.file.workers("sends").get(send["worker"], {}).get("transaction.timeout.ms", _TIMEOUT_MS))
     earlier = [row for row in own if row["began_ns"] < its["began_ns"] and row["ending_ns"] is not None]
-    may_have_ended = _ended_late(earlier, stored.faults, by_ns) or by_ns - its["began_ns"] >= timeout_ms * _NS_PER_MS
+    may_have_ended = (
+        _ended_late(earlier, stored.faults, by_ns)
+        or by_ns - its["began_ns"] >= timeout_ms * _NS_PER_MS
+        or (its["ending_ns"] is None and not acknowledged and _replaced(stored, send))
+    )
     return None if may_have_ended else True
+
+
+def _replaced(stored: StoredRun, send: Row) -> bool:
+    """Whether a later incarnation of its producer began a transaction: it ended the open one before (KIP-98,
+    InitProducerId)."""
+    later = (pc.field("worker") == send["worker"]) & (pc.field("incarnation") > send["incarnation"])
+    return any(True for _ in stored.rows("transactions", later))
 
 
 def _ended_late(earlier: Iterable[Row], faults: Iterable[Row], by_ns: int) -> bool:

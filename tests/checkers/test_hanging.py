@@ -24,6 +24,7 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
     [
         (ONE, True),
         (("txn 1 commit info 0..", *ONE[1:]), True),
+        (("txn 1 commit info 0..", *ONE[1:], "txn 2 commit ok 5..6..7 i1"), True),
         (("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..5", ONE[2]), False),
         (("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2", "stable @1 high=2"), False),
         (("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2 p1", "stable @0 high=1"), False),
@@ -35,7 +36,9 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
         ((*UNANSWERED, "live a @0 r4 t4"), True),
         ((*UNANSWERED, "live a @0 r4 t4 damaged"), False),
         ((*UNANSWERED, "live a @0 r4 t5"), False),
-        (("txn 1 commit info 0..", *UNANSWERED[1:], "live a @0 r4 t4"), False),
+        (("txn 1 commit info 0..", *UNANSWERED[1:], "live a @0 r4 t4"), True),
+        (("txn 1 commit info 0..", *UNANSWERED[1:], "live a @0 r4 t60"), None),
+        (("txn 1 commit info 0..", *UNANSWERED[1:], "live a @0 r4 t4", "txn 2 commit ok 5..6..7 i1"), None),
         (("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..59", "stable @0 high=1"), True),
         (("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..60", "stable @0 high=1"), None),
         (TWO, True),
@@ -59,7 +62,8 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
         ((TWO[0], *(f"{line} i1" for line in TWO[1:2]), "send b ok @2 x2 i1 t8..9", TWO[4], "fault f b1 5..6"), True),
     ],
     ids=[
-        *("acknowledged before its end", "nobody asked for its end", "acknowledged when its end was asked for"),
+        *("acknowledged before its end", "nobody asked for its end", "acknowledged, and its producer was replaced"),
+        "acknowledged when its end was asked for",
         *("nothing is known of what stands there", "another partition", "outside of transactions"),
         *("its copy", "its copy, read after its end", "its copy, read before its end"),
         *(
@@ -68,7 +72,12 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
             "with a wrong checksum",
             "read when its end was asked for",
         ),
-        *("read, and a timeout may have ended it", "just before its timeout", "its timeout was over"),
+        *(
+            "read, and nobody asked for its end",
+            "read when its timeout was over",
+            "read, but its producer was replaced",
+        ),
+        *("just before its timeout", "its timeout was over"),
         *("the next transaction", "a fault held the end before back", "a fault all the time", "a fault after that end"),
         *("a fault that did not act", "a fault that may have acted", "the end of a later one"),
         *("acknowledged without an offset", "of a transaction without an end", "acknowledged so after its end"),
