@@ -283,7 +283,7 @@ class Walk(Spread):
         self.permits[n] = self._may_take(n)
         if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
             return self._undecided("every disk was wiped, and yet the log of before continues", [n])
-        if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._may_have_been_joined(n):
+        if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._joined_before_its_wipe(n):
             return self._undecided(self._disk_lost_when(n), [])
         log = self.evidence.logs.get(self.case.of)
         placed = log is None or log.shows_cut(self.elections.terms[self.number].epoch, self.case.first_offset)
@@ -347,16 +347,15 @@ class Walk(Spread):
         term = self.elections.terms[n]
         return term.begins_ns < self.acting.last_ended_ns(term.leader, self.wiped[term.leader]["injecting_ns"])
 
-    def _may_have_been_joined(self, n: int) -> bool:
-        """Whether another broker may have joined the ISR of a term, and have the records, before its leader lost its
-        disk."""
+    def _joined_before_its_wipe(self, n: int) -> bool:
+        """Whether another broker joined the ISR of a term before its leader lost its disk: that was reported when the
+        leader had not run since."""
         leader, wiped_ns = self.elections.terms[n].leader, self.wiped[self.elections.terms[n].leader]["injecting_ns"]
-        joined = (
-            join.brokers - {leader}
+        return any(
+            join.brokers - {leader} and self.acting.down(leader, wiped_ns, join.at_ns, Does.ENDS_PROCESS)
             for join in self.acting.joins(n)
-            if join.without is None or join.without.to_ns - self.elections.lag_ns < wiped_ns
+            if join.at_ns == join.report.from_ns > wiped_ns
         )
-        return self._may_have_lost_its_disk_later(n) and any(joined)
 
     def _nobody_followed_empty(self, n: int) -> bool:
         """Whether no broker that may have the records ran with them while the empty leader of a term did, so that none
