@@ -98,7 +98,7 @@ random histories, set by set (`tests/planted/oracle.py`). Real brokers also show
 Simulated clusters test whether a loss is permitted (`tests/simulated`): they play replication under random faults, with
 and without planted bugs, and know what took each lost record. `python -m tests.simulated --seeds 0-99 --fast` prints
 where the judge disagrees. With `--isolating`, brokers are cut off again and again, mostly also from observer and
-clients.
+clients. With `--seldom`, each broker is asked only every one to two seconds, and leaders get new epochs more often.
 
 Some losses stay undecided, however well a cluster is observed:
 
