@@ -100,19 +100,29 @@ _OFFSET_BIT = "shiftleft(1L, cast(offset & 63 as int))"
 
 def diverged(history: History) -> DataFrame:
     """Compares what followers in the ISR served from their own logs with the final read. The rule: at an offset of the
-    final log the follower served another record, or it lacks the record.
+    final log the follower served another record, or a record where the final log has none, or it lacks the record.
 
     In a compacted topic an offset that only one of them has proves nothing: each replica compacts its log by itself.
+    Where the final read hides what was aborted, it has nothing there. (Behind its end something may have come later.)
     Guarantee: a follower's log has the same records at the same offsets as the leader's (Kafka design, Replication;
     KIP-101). Returns: topic, partition, offset, record_id, read_ns, broker, stand (all ids of the final log there, -1
     for a payload without an id), lacks
     """
-    whole = history.reads.where("intact").withColumn("record", F.expr(f"coalesce(record_id, {_NO_ID}L)"))
+    whole = history.reads.withColumn("record", F.expr(f"if(intact, coalesce(record_id, {_NO_ID}L), null)"))
     stand = whole.where("phase = 'final'").groupBy(*_OFFSET).agg(F.array_sort(F.collect_set("record")).alias("stand"))
-    followed = whole.where("phase = 'replica'").withColumn("broker", F.expr(f"reader - {FINAL_READER}"))
+    followed = whole.where("phase = 'replica' and intact").withColumn("broker", F.expr(f"reader - {FINAL_READER}"))
     each = followed.groupBy(*_OFFSET, "record_id", "record", "broker").agg(F.min("read_ns").alias("read_ns"))
     columns = [*_OFFSET, "record_id", "record", "broker", "read_ns", "stand", "lacks"]
-    compared = each.join(stand, on=_OFFSET, how="inner").withColumn("lacks", F.lit(False)).select(*columns)
+    shows_all = not history.run_file.compacted and history.run_file.configuration.isolation_level != "read_committed"
+    hole = "stand is null and offset >= log_start and offset < log_end" if shows_all else "false"
+    ends = F.broadcast(history.log_ends.where("complete").select(*PARTITION, "log_start", "log_end"))
+    compared = (
+        each.join(stand, on=_OFFSET, how="left")
+        .join(ends, on=PARTITION, how="left")
+        .where(f"size(stand) > 0 or ({hole})")
+        .withColumns({"stand": F.expr("coalesce(stand, array())"), "lacks": F.lit(False)})
+        .select(*columns)
+    )
     if history.run_file.compacted:
         return compared
     return compared.unionByName(_lacking(history).selectExpr(*columns[:-1], "true as lacks"))

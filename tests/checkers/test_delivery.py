@@ -377,6 +377,7 @@ PLACES = [
     case(
         "nor what only a replica has at another offset: nobody was given it",
         *("send a ok @1", "live a @1", "replica a @0", "final a @1", "end 0..2"),
+        diverged="a",
     ),
     case(
         "what is damaged where it was acknowledged is there, and nowhere else",
@@ -534,10 +535,16 @@ LOG = [
         phantom="?",
     ),
     case(
-        "a follower that has what its leader has, or a record where the final log has none, or a damaged one, has not",
+        "a follower that has what its leader has, or a damaged record, or one where the final read got such, has not",
         *("send a ok @0", "send b info", "send c ok @2", "final a @0", "replica a @0", "replica b @1", "final c @2"),
-        *("replica b @2 damaged", "end 0..3"),
+        *("final b @1 damaged", "replica b @2 damaged", "end 0..3"),
         corrupted="b",
+    ),
+    case(
+        "one that has a record where the final log has none has another log, but not behind its end",
+        *("send a ok @0", "send b info", "send c ok @2", "send d info", "final a @0", "final c @2", "end 0..3"),
+        *("replica a @0 r1", "replica b @1 r1", "replica c @2 r1", "replica d @3 r1"),
+        diverged="b",
     ),
     case(
         "one offset of two partitions is two offsets",

@@ -43,7 +43,7 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
     _what_was_in_the_log(found, _phase(proven, "final"), _proven(lasting, sends), ends)
     _copies(found, [*_phase(proven, "final"), *_phase(proven, "live")])
     _offsets(found, sends, reads)
-    _replicas(found, reads, sends)
+    _replicas(found, reads, sends, [] if committed is not None else ends)
     _epochs(found, reads)
     _order(found, sends, log, ends, log)
     _readers(found, reads, log, positions, unsure)
@@ -175,7 +175,7 @@ def _epochs(found: Sets, reads: list[Row]) -> None:
                 found["epoch_fell"].add(a["record_id"])
 
 
-def _replicas(found: Sets, reads: list[Row], sends: list[Row]) -> None:
+def _replicas(found: Sets, reads: list[Row], sends: list[Row], ends: list[Row]) -> None:
     acknowledged = {(slot(s), s["record_id"]) for s in sends if s["outcome"] == "ok"}
     for follower in {(r["reader"], slot(r)) for r in _phase(reads, "replica")}:
         has = {r["offset"] for r in _phase(reads, "replica") if (r["reader"], slot(r)) == follower}
@@ -186,7 +186,9 @@ def _replicas(found: Sets, reads: list[Row], sends: list[Row]) -> None:
     whole = [r for r in reads if r["intact"]]
     for r in _phase(whole, "replica"):
         here = [f["record_id"] for f in _phase(whole, "final") if slot(f) == slot(r) and f["offset"] == r["offset"]]
-        if here and r["record_id"] not in here:
+        of = [e for e in ends if slot(e) == slot(r) and e["complete"] and e["log_start"] <= r["offset"] < e["log_end"]]
+        read = any(slot(f) == slot(r) and f["offset"] == r["offset"] for f in _phase(reads, "final"))
+        if r["record_id"] not in here and (here or (of and not read)):
             found["diverged"].add(r["record_id"])
 
 
