@@ -112,15 +112,28 @@ def _polled(history: History) -> DataFrame:
 def _positioned(history: History) -> DataFrame:
     """Starts of assignments, and ends of partitions, as rows of ``polls``."""
     none = "cast(null as bigint)"
+    position = f"if(event = 'end-of-partition', offset, {_start(history)})"
     return (
         history.table("positions")
-        .where("event in ('assign', 'seek', 'end-of-partition') and offset is not null")
+        .where(f"event in ('assign', 'seek', 'end-of-partition') and {position} is not null")
         .selectExpr(
             *READER,
             "at_ns",
             f"{_number(history)} as poll",
             *(f"{none} as {name}" for name in ("first", "last", "records", "distinct")),
             "if(event = 'end-of-partition', offset, null) as arrived",
-            "offset as next",
+            f"{position} as next",
         )
     )
+
+
+def _start(history: History) -> str:
+    """SQL on an assign or a seek: the offset from which on the reader is to be given the log; null if unknown.
+
+    Without a group our own readers are assigned, and seek to, the log start only, and members of a group seek only
+    there (OFFSET_BEGINNING, workloads/clients/consuming.py). That is 0, whatever offset brokers told, or if none
+    answered: the final log has nothing below its start. In an imported history the offset is what its client asked for.
+    """
+    if not history.run_file.final_read:
+        return "offset"
+    return "if(event = 'seek', coalesce(offset, 0L), offset)" if history.run_file.configuration.grouped else "0L"

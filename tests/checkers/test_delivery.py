@@ -680,7 +680,24 @@ READER = [
             f"a {event} between two deliveries: nothing was skipped",
             *(*ABC, "live a @0 t5", f"place {event} t6", "live c @2 t7"),
         )
-        for event in ("seek", "assign", "revoke", "lost")
+        for event in ("revoke", "lost")
+    ),
+    *(
+        case(
+            f"a reader without a group begins at the log start: {place}",
+            *(*ABC, "live a @0 t5", f"place {place} t6", "live c @2 t7"),
+            skipped="a b",
+        )
+        for place in ("seek", "seek @2", "assign", "assign @2")
+    ),
+    case(
+        "one that was never placed is not known to",
+        *(*ABC, "live c @2 t7"),
+    ),
+    case(
+        "what the log no longer has at its start was not skipped, wherever the brokers said that it began",
+        *("send a ok @0", "send b ok @1", "send c ok @2", "final c @2", "end 2..3", "place assign @2 t3"),
+        *("live c @2 t5", "live c @2 r1 t5", "place assign r2 t3", "live b @1 r2 t5", "live c @2 r2 t6"),
     ),
     case(
         "two readers, and two incarnations of one, each start where they start",
