@@ -33,13 +33,13 @@ def has_skipping_starts(history: History) -> bool:
 
 def skipping_starts(history: History) -> list[dict[str, Any]]:
     """The offsets that members skipped when they began: a member was assigned a partition at an offset behind all
-    offsets for which a commit had been requested until then. (None if no commit is known to have been requested.)
+    offsets for which a commit had been requested until then.
 
-    If a group commits before it processes, and the history does not record requests of commits, nobody knows what it
-    had committed: the last commit of a killed member may be missing. Then nothing is returned. Returns: topic,
-    partition, reader, at_ns, passed_from, passed_to
+    If the history does not record requests of commits, the last commit of a killed member may be missing. So nobody
+    knows what the group had committed if it commits before it processes, and then nothing is returned. Nor if a part of
+    the history is missing. Returns: topic, partition, reader, at_ns, passed_from, passed_to
     """
-    if not has_group(history):
+    if not has_group(history) or history.stored.missing:
         return []
     wanted = pc.field("event").isin(_ASKS_OR_BEGINS) & pc.field("offset").is_valid()
     positions = history.stored.table("positions", wanted, [*PARTITION, "at_ns", "event", "offset", "reader"])
@@ -48,20 +48,25 @@ def skipping_starts(history: History) -> list[dict[str, Any]]:
 
 
 def skipping_starts_in(positions: pa.Table) -> list[dict[str, Any]]:
-    """``skipping_starts`` on the rows of the table. Every requested commit counts, even if its answer is an error: it
-    may have
-    been committed."""
+    """``skipping_starts`` on the rows of the table.
+
+    Every requested commit counts, even if its answer is an error: it may have been committed. Each request is in the
+    journal before it is sent (workloads/clients/consuming.py). So, if any is recorded, a partition for which none was
+    made before is to be read from the log start: 0, because the final log has nothing below its start.
+    """
     # At the same time, a request of a commit counts before an assignment.
     rows = sorted(positions.to_pylist(), key=lambda row: (row["at_ns"], row["event"] == "assign"))
+    at_first = 0 if any(row["event"] == "committing" for row in rows) else None
     stood: dict[tuple[str, int], int] = {}
     found = []
     for row in rows:
         of, offset = (row["topic"], row["partition"]), row["offset"]
+        before = stood.get(of, at_first)
         if row["event"] != "assign":
             stood[of] = max(offset, stood.get(of, offset))
-        elif of in stood and offset > stood[of]:
+        elif before is not None and offset > before:
             began = {name: row[name] for name in ("topic", "partition", "reader", "at_ns")}
-            found.append({**began, "passed_from": stood[of], "passed_to": offset})
+            found.append({**began, "passed_from": before, "passed_to": offset})
     return found
 
 

@@ -1,9 +1,15 @@
 """Who began behind all that its group had asked to commit: pure, on rows of positions."""
 
+from pathlib import Path
+from typing import Any, cast
+
 import pyarrow as pa
 import pytest
 
-from checkers.anomalies.groups import skipping_starts_in
+from checkers.anomalies.groups import skipping_starts, skipping_starts_in
+from checkers.history import History
+from harness.history.paths import parts
+from tests.checkers.notation import by_hand, write
 
 
 def told(*rows: str) -> list[tuple[int, int, int]]:
@@ -41,8 +47,11 @@ def told(*rows: str) -> list[tuple[int, int, int]]:
         (("committing @4 t2 p0", "committing @2 t3 p0", "assign @6 t4 p0"), [(0, 4, 6)]),
         (("committing @4 t2 p0", "assign @6 t4 p0", "committing @6 t5 p0", "assign @6 t6 p0"), [(0, 4, 6)]),
         (("committing @6 t4 p0", "assign @6 t4 p0"), []),
-        (("committing @4 t2 p1", "assign @6 t4 p0"), []),
+        (("committing @4 t2 p1", "assign @6 t4 p0"), [(0, 0, 6)]),
+        (("committing @4 t2 p1", "assign @0 t4 p0"), []),
+        (("assign @6 t1 p0", "committing @8 t4 p0"), [(0, 0, 6)]),
         (("assign @0 t1 p0", "assign @6 t4 p0"), []),
+        (("commit @4 t2 p1", "assign @6 t4 p0"), []),
         (("commit @4 t2 p0", "assign @6 t4 p0"), [(0, 4, 6)]),
         ((), []),
     ],
@@ -51,3 +60,16 @@ def test_what_was_asked_before_tells_where_the_next_owner_may_begin(
     rows: tuple[str, ...], passed: list[tuple[int, int, int]]
 ) -> None:
     assert told(*rows) == passed
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_where_the_journals_of_a_member_are_missing_nobody_knows_what_it_had_asked(
+    missing: bool, tmp_path: Path
+) -> None:
+    lines = ("place assign r1 @0 t1", "place committing r1 @1 t2", "place assign r1 @2 t3")
+    write(tmp_path, [by_hand(*lines)], grouped=True, clients={"consumer 101": {}, "consumer 102": {}})
+    if missing:
+        [path] = [path for path in parts(tmp_path, "positions") if path.name.startswith("102")]
+        path.unlink()
+    history = History.read(tmp_path, cast(Any, None))
+    assert [(one["passed_from"], one["passed_to"]) for one in skipping_starts(history)] == [(1, 2)] * (not missing)
