@@ -9,6 +9,7 @@ Sets = dict[str, set[int | None]]
 Slot = tuple[str, int]
 
 _RESETS = {"assign", "revoke", "lost", "seek"}
+_PLACED = {"assign", "seek"}
 
 
 def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None) -> Sets:
@@ -16,6 +17,7 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
 
     Of anomalies that only a group can have: what they would be if the readers were one. ``committed``: the readers of
     isolation level read_committed, which the final read then is of, too; None: nothing was written in transactions.
+    A reader is placed at the log start only, whatever offset is told.
     """
     found: Sets = defaultdict(set)
     sends, reads, positions, ends = (tables[name] for name in ("sends", "reads", "positions", "log_ends"))
@@ -46,7 +48,8 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
     _replicas(found, reads, sends, [] if committed is not None else ends)
     _epochs(found, reads)
     _order(found, sends, log, ends, log)
-    _readers(found, reads, log, positions, unsure)
+    from_the_start = [{**p, "offset": 0} if p["event"] in _PLACED else p for p in positions]
+    _readers(found, reads, log, from_the_start, unsure)
     _group(found, reads, positions)
     _owners(found, reads, positions)
     return {anomaly: records for anomaly, records in found.items() if records}
@@ -228,7 +231,7 @@ def _readers(found: Sets, reads: list[Row], log: list[Row], positions: list[Row]
         place = furthest = None
         for _, _, event, offset, record in sorted(happened, key=_in_order):
             if event in _RESETS:
-                place = furthest = offset if event in {"assign", "seek"} else None
+                place = furthest = offset if event in _PLACED else None
                 continue
             if offset is None:
                 continue
@@ -245,7 +248,7 @@ def _group(found: Sets, reads: list[Row], positions: list[Row]) -> None:
     given = {(slot(r), r["offset"]) for r in _phase(reads, "live")}
     for r in _phase(reads, "final"):
         here = [p for p in positions if slot(p) == slot(r)]
-        placed = sorted((p["at_ns"], p["offset"] or 0) for p in here if p["event"] in {"assign", "seek"})
+        placed = sorted((p["at_ns"], p["offset"] or 0) for p in here if p["event"] in _PLACED)
         begun = placed[0][1] if placed else 0
         past = any(p["event"] == "commit" and not p["error"] and (p["offset"] or 0) > r["offset"] for p in here)
         if past and r["offset"] >= begun and (slot(r), r["offset"]) not in given:

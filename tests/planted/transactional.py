@@ -347,7 +347,7 @@ def _poll(world: World, reading: Transaction, of: Transaction) -> None:
     """A transaction is given the first record of another, after that was committed."""
     worker, partition, place = reading.row["worker"], of.sends[0]["partition"], of.places[0]
     at_ns = max(reading.row["ended_ns"], of.row["ended_ns"]) + LAG
-    tell(world, partition, worker, at_ns - 1, "seek", place.offset)
+    tell(world, partition, worker, at_ns - 1, "revoke", place.offset)
     deliver(world, place, partition, worker, at_ns)
     world.tables["reads"][-1]["transaction"] = reading.row["transaction"]
 
