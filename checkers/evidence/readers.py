@@ -33,9 +33,10 @@ class Reader:
 def behind(history: History, polls: DataFrame) -> list[str]:
     """A line for each consumer that owned a partition at the end but did not reach the end of its records.
 
-    In a group, the member that was assigned the partition last counts, with the furthest position of any member. A
-    consumer that was killed, or died, need not have got anything; if a lasting fault may keep consumers from the end,
-    they need only have got something. ``polls``: as in checkers/scan/polls.py.
+    In a group, the member that was assigned the partition last counts: from where it was placed it had to read to the
+    end, whatever others had read before. If nobody knows where, the furthest position of any member counts. A consumer
+    that was killed, or died, need not have got anything; if a lasting fault may keep consumers from the end, they need
+    only have got something. ``polls``: as in checkers/scan/polls.py.
     """
     assigned = assignments(history, polls)
     doubtful = [*_never_assigned(assigned, history, polls), *stopped(assigned, history)]
@@ -68,20 +69,27 @@ _STOOD = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("reader"
 
 def assignments(history: History, polls: DataFrame) -> list[Row]:
     """Every reader with each partition that it was ever assigned. Returns: READER, since_ns (of its last assignment),
-    begun (the offset where an assignment began, if known), reached (its furthest position; null if it got nothing),
-    given (the number of records)"""
+    at (its furthest position since it was last placed: assigned, or sent back by a seek; null if unknown), furthest
+    (its furthest position ever), given (the number of records)"""
     assigned = (
         history.table("positions")
-        .where("event = 'assign'")
+        .where("event in ('assign', 'seek')")
         .groupBy(*READER)
-        .agg(F.max("at_ns").alias("since_ns"), F.max("offset").alias("begun"))
+        .agg(F.expr("max(at_ns) filter (where event = 'assign')").alias("since_ns"), F.max("at_ns").alias("placed_ns"))
+        .where("since_ns is not null")
     )
-    reached = (
-        polls.where("arrived is not null")
-        .groupBy(*READER)
-        .agg(F.max("next").alias("reached"), F.sum("records").alias("given"))
-    )
-    return [row.asDict() for row in F.broadcast(assigned).join(reached, on=READER, how="left").collect()]
+    return [
+        row.asDict()
+        for row in F.broadcast(assigned)
+        .join(polls.select(*READER, "at_ns", "next", "records"), on=READER, how="left")
+        .groupBy(*READER, "since_ns")
+        .agg(
+            F.expr("max(next) filter (where at_ns >= placed_ns)").alias("at"),
+            F.max("next").alias("furthest"),
+            F.sum("records").alias("given"),
+        )
+        .collect()
+    ]
 
 
 def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
@@ -104,12 +112,13 @@ def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
 
 def _never_assigned(assigned: Iterable[Row], history: History, polls: DataFrame) -> list[Reader]:
     """For each completely read log the consumers that were never assigned anything; or, in a group, NOBODY, if no
-    member was ever assigned that partition."""
+    member was ever assigned that partition, be they all dead."""
     run, ends = history.run_file, sorted((row["topic"], row["partition"]) for row in history.ends if row["complete"])
-    alive = run.workers("positions").keys() - {one.worker for one in (*run.killed, *run.died)}
+    consumers = run.workers("positions").keys()
     if run.configuration.grouped:
         owned = {(one["topic"], one["partition"]) for one in assigned}
-        return [Reader(*of, NOBODY, None) for of in ends if alive and of not in owned]
+        return [Reader(*of, NOBODY, None) for of in ends if consumers and of not in owned]
+    alive = consumers - {one.worker for one in (*run.killed, *run.died)}
     idle = alive - {one["reader"] for one in assigned}
     if idle:
         idle -= {row["reader"] for row in polls.select("reader").distinct().collect()}
@@ -117,8 +126,8 @@ def _never_assigned(assigned: Iterable[Row], history: History, polls: DataFrame)
 
 
 def _last_of(members: Sequence[Row]) -> tuple[Row, int | None, bool]:
-    """The member that was assigned the partition last, the furthest position of all, and whether any of them got a
-    record."""
+    """The member that was assigned the partition last, its position (if unknown, the furthest of all), and whether any
+    of them got a record."""
     last = max(members, key=lambda one: (one["since_ns"], one["reader"], one["incarnation"]))
-    known = [at for one in members for at in (one["reached"], one["begun"]) if at is not None]
-    return last, max(known, default=None), any(one["given"] for one in members)
+    furthest = max((one["furthest"] for one in members if one["furthest"] is not None), default=None)
+    return last, furthest if last["at"] is None else last["at"], any(one["given"] for one in members)

@@ -9,16 +9,16 @@ from pyspark.sql import SparkSession
 from checkers.evidence.readers import behind
 from checkers.history import History
 from checkers.scan.polls import polls
-from tests.checkers.notation import apart, write
+from tests.checkers.notation import apart, by_hand, write
 
 LOG = ("send a ok @0", "send b ok @1", "final a @0", "final b @1", "end 0..2")
 GIVEN = ("live a @0 r1 t5", "live b @1 r1 t6")
 
 ALONE = {
-    "who got nothing": ((*LOG, "place r1 assign t1"), ["got nothing of {}-0, before 2 records"]),
-    "who began somewhere and got nothing": (
+    "who got nothing": ((*LOG, "place r1 assign t1"), ["stopped at 0 of {}-0, before 2 records"]),
+    "who got nothing, wherever the log began": (
         (*LOG, "place r1 assign @1 t1"),
-        ["stopped at 1 of {}-0, before 1 records"],
+        ["stopped at 0 of {}-0, before 2 records"],
     ),
     "who stopped early": (
         (*LOG, "place r1 assign @0 t1", "live a @0 r1 t5"),
@@ -29,7 +29,7 @@ ALONE = {
         (*LOG, "place r1 assign t1", "place r1 end-of-partition @2 t6"),
         ["got nothing of {}-0, before 2 records"],
     ),
-    "who began at the end": ((*LOG, "place r1 assign @2 t7"), ["got nothing of {}-0, before 2 records"]),
+    "who began at the end": ((*LOG, "place r1 assign @2 t7"), ["stopped at 0 of {}-0, before 2 records"]),
     "who began within and got the rest": ((*LOG, "place r1 assign @1 t1", GIVEN[1]), []),
     "who was given all there is: markers stand behind it": (
         (*LOG[:-1], "end 0..9", "place r1 assign t1", *GIVEN),
@@ -50,18 +50,31 @@ ALONE = {
             "place r1 assign p1 t1",
             *GIVEN,
         ),
-        ["got nothing of {}-1, before 1 records"],
+        ["stopped at 0 of {}-1, before 1 records"],
     ),
     "what was not read to its end proves nothing": ((*LOG[:-1], "end 0..2 read 1", "place r1 assign t1"), []),
     "each reader for himself": (
         (*LOG, "place r1 assign t1", *GIVEN, "place r2 assign t1"),
-        ["got nothing of {}-0, before 2 records"],
+        ["stopped at 0 of {}-0, before 2 records"],
     ),
     "who was killed": ((*LOG, "place r1 assign t1", "killed r1"), []),
     "whose earlier life was killed": (
         (*LOG, "place r1 assign t1", "killed r1", "place r1 i1 assign t2"),
-        ["got nothing of {}-0, before 2 records"],
+        ["stopped at 0 of {}-0, before 2 records"],
     ),
+    "whose earlier life had read all": (
+        (*LOG, "place r1 assign t1", *GIVEN, "place r1 i1 assign t8"),
+        ["stopped at 0 of {}-0, before 2 records"],
+    ),
+    "whose next life reads all again": (
+        (*LOG, "place r1 assign t1", *GIVEN, "place r1 i1 assign t8", "live a @0 r1 i1 t9", "live b @1 r1 i1 t9"),
+        [],
+    ),
+    "who was sent back and stopped early": (
+        (*LOG, "place r1 assign t1", *GIVEN, "place r1 seek t8", "live a @0 r1 t9"),
+        ["stopped at 1 of {}-0, before 1 records"],
+    ),
+    "who was sent back and read all": ((*LOG, "place r1 assign t1", GIVEN[0], "place r1 seek t5.5", *GIVEN), []),
 }
 GROUPED = {
     "one of a group, while another had the partition after it": (
@@ -74,6 +87,26 @@ GROUPED = {
     ),
     "one of a group that had the partition last": (
         (*LOG, "place r1 assign t1", GIVEN[0], "place r1 revoke t7", "place r2 assign t8"),
+        ["stopped at 1 of {}-0, before 1 records"],
+    ),
+    "one of a group that was placed before what another had read": (
+        (*LOG, "place r1 assign @0 t1", *GIVEN, "killed r1", "place r2 assign @0 t8"),
+        ["stopped at 0 of {}-0, before 2 records"],
+    ),
+    "one of a group that was placed so, and reads it again": (
+        (*LOG, "place r1 assign @0 t1", *GIVEN, "place r2 assign @0 t8", "live a @0 r2 t9", "live b @1 r2 t9"),
+        [],
+    ),
+    "one of a group that was placed within, and came to the end": (
+        (*LOG, "place r1 assign @0 t1", *GIVEN, "place r2 assign @1 t8", "live b @1 r2 t9"),
+        [],
+    ),
+    "one of a group that was placed at the end of what another had read": (
+        (*LOG, "place r1 assign @0 t1", *GIVEN, "place r1 revoke t7", "place r2 assign @2 t8"),
+        [],
+    ),
+    "one of a group that was placed there after it had owned the partition before": (
+        (*LOG, "place r1 assign @0 t1", *GIVEN, "place r1 revoke t7", "place r1 assign @1 t8"),
         ["stopped at 1 of {}-0, before 1 records"],
     ),
     "one of a group that was killed, and nobody had the partition after it": (
@@ -102,6 +135,28 @@ def of_each(run: Path, spark: SparkSession, cases: dict[str, Any], **settings: A
     history = History.read(run, spark)
     lines = [line.split(maxsplit=2)[2] for line in behind(history, polls(history))]
     return [[line for line in lines if f" case-{n}-" in line] for n, _ in enumerate(cases)]
+
+
+#: Of a group of two: each log has a record, and a member that was killed need not have got it.
+EACH = ("send a ok @0", "send b ok @0 p1", "final a @0", "final b @0 p1", "end 0..1", "end 0..1 p1", "killed r1")
+NEVER_OWNED = {
+    "by members that were all killed": (EACH, ["any of {}-0, before 1 records", "any of {}-1, before 1 records"]),
+    "by a member that was killed and lives again": (
+        (*EACH, "place r1 i1 assign @0 p1 t6", "live b @0 p1 r1 i1 t7"),
+        ["any of {}-0, before 1 records"],
+    ),
+    "but by a member that was killed": ((*EACH, "place r1 assign @0 t1", "place r1 assign @0 p1 t1"), []),
+    "and without records": (("end 0..0", "killed r1"), []),
+}
+
+
+@pytest.mark.parametrize("says", NEVER_OWNED)
+def test_what_no_member_of_a_group_ever_owned(says: str, spark: SparkSession, tmp_path: Path) -> None:
+    lines, wanted = NEVER_OWNED[says]
+    write(tmp_path, [by_hand(*lines)], grouped=True, clients={"consumer 101": {}})
+    history = History.read(tmp_path, spark)
+    told = behind(history, polls(history))
+    assert told == [f"no consumer was ever assigned {line.format('trial')}" for line in wanted]
 
 
 @pytest.mark.parametrize(
