@@ -9,7 +9,7 @@ from checkers.evidence.leadership import Span, leaders
 from checkers.evidence.silence import Silence
 from harness.core.faults import ELECTION, hits_clients_only, injection_of
 from harness.core.verdict import Precondition, Summary
-from harness.history.run_file import DRAIN, Requirements, RunFile
+from harness.history.run_file import DRAIN, FINAL_READ, Requirements, RunFile
 
 Row = Mapping[str, Any]
 
@@ -150,12 +150,12 @@ def risked(run: RunFile, faults: Sequence[Row], at_risk: Mapping[int, int]) -> l
 
 
 def healed(faults: Iterable[Row], run: RunFile) -> Precondition:
-    """Every fault was healed before the final read, except those that the scenario lets stay: it names the fault, its
-    nodes, or a pin. Only run.json knows the nodes of a pin."""
+    """Every fault was healed before the drain and the final read, except those that the scenario lets stay: it names
+    the fault, its nodes, or a pin. Only run.json knows the nodes of a pin."""
     names = frozenset(run.scenario.get("final_read", {}).get("down", []))
     nodes = names.union(*(run.down[name] for name in names & run.down.keys()))
     listed = list(faults)
-    lasting = [row for row in listed if row["healed_ns"] is None]
+    lasting = [row for row in listed if _stays(row, run)]
     standing = [
         name
         for row in lasting
@@ -182,8 +182,7 @@ def served(run: RunFile, faults: Iterable[Row], partitions: Sequence[Row]) -> li
     """
     if run.configuration.acks == "0":
         return []
-    drained = next((phase.at_ns for phase in run.phases if phase.phase == DRAIN), None)
-    over = [at for row in faults for at in [_over(row, drained)] if at is not None]
+    over = [at for row in faults for at in [row["injected_ns" if _stays(row, run) else "healed_ns"]] if at is not None]
     since = max(over, default=0)
     silent = [_name(row) for row in partitions if row["last_ack_ns"] is None or row["last_ack_ns"] < since]
     when = f" after {since / _SECOND_NS:.1f} s, when the last fault was over" if over else ""
@@ -191,10 +190,11 @@ def served(run: RunFile, faults: Iterable[Row], partitions: Sequence[Row]) -> li
     return [_precondition("partitions served", not silent, detail, f"nothing acknowledged{when}: {_listed(silent)}")]
 
 
-def _over(fault: Row, drained_ns: int | None) -> int | None:
-    healed: int | None = fault["healed_ns"]
-    stays = healed is None or (drained_ns is not None and healed > drained_ns)
-    return fault["injected_ns"] if stays else healed
+def _stays(fault: Row, run: RunFile) -> bool:
+    """Whether the fault was in force when the run drained, after the last writes, or (if it did not drain) was read."""
+    over: int | None = fault["healed_ns"]
+    ended = min((phase.at_ns for phase in run.phases if phase.phase in {DRAIN, FINAL_READ}), default=None)
+    return over is None or (ended is not None and over > ended)
 
 
 def finished(run: RunFile) -> Precondition:

@@ -38,6 +38,7 @@ def staying(*names: str, **more: Any) -> RunFile:
     return run_file(scenario={"final_read": {"down": names}}, **more)
 
 
+DRAINED = [PhaseReport(phase="drain", at_ns=9), PhaseReport(phase="final read", at_ns=20)]
 #: A kill of b1 that nobody healed.
 KILL = fault("kill-1", "kill", healed_ns=None)
 
@@ -107,6 +108,8 @@ HELD = {
     "what lasts of a fault may stay": asks.healed(
         [fault("kill-1", "kill", nodes=["b1", "b2"], healed_ns=None)], staying("b2", lasting={"kill-1": ["b2"]})
     ),
+    "healed as the drain begins": asks.healed([fault(healed_ns=9)], run_file(phases=DRAINED)),
+    "what may stay is healed after the final read": asks.healed([fault(healed_ns=30)], staying("cut", phases=DRAINED)),
     "timeline followed": asks.followed(run_file(timeline=[StepReport(step="wait: 5s", at_ns=0, ended_ns=1)])),
     "partitions served": asks.served(run_file(), [fault(healed_ns=9)], [serving(9), serving(12, 1)])[0],
     "without faults it is enough that they ever did": asks.served(run_file(), [], [serving(0)])[0],
@@ -166,6 +169,10 @@ NOT_HELD = [
     (asks.has_rows(DRAWS, [fault(str(n), "pause") for n in range(3)]), "no row of any that was drawn"),
     (asks.risked(run_file(), [fault()], {})[0], "no write was acknowledged that any fault could take"),
     (asks.healed([fault(healed_ns=None)], run_file()), "still there: cut"),
+    (asks.healed([fault(healed_ns=10)], run_file(phases=DRAINED)), "still there: cut"),
+    (asks.healed([fault(healed_ns=30)], run_file(phases=DRAINED)), "still there: cut"),
+    (asks.healed([fault(healed_ns=30)], run_file(phases=DRAINED[1:])), "still there: cut"),
+    (asks.healed([fault(healed_ns=30)], staying("other", phases=DRAINED)), "still there: cut"),
     # Of what hits no node (an election whose end nobody recorded) no node that may stay tells anything.
     (asks.healed([fault("elect-1", "elect", nodes=[], healed_ns=None)], run_file()), "still there: elect-1"),
     (asks.healed([fault("elect-1", "elect", nodes=[], healed_ns=None)], staying("b1")), "still there: elect-1"),
