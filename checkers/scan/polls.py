@@ -27,8 +27,6 @@ BEHIND_LAST = f"least(last, {(1 << 63) - 2}) + 1"
 BEHIND_IT = f"least(offset, {(1 << 63) - 2}) + 1"
 
 _RESETS = "('assign', 'revoke', 'lost', 'seek')"
-#: SQL on a reset ``r`` and a row: the reset came first.
-_BEFORE = "r.at_ns < at_ns or r.at_ns = at_ns and r.poll <= poll"
 #: One task sorts one second of a reader's polls at a time.
 _BUCKET = "at_ns div 1000000000"
 #: The order of rows with the same time: a start, the poll, then ends of the partition. An end within the poll's records
@@ -56,7 +54,7 @@ def polls(history: History) -> DataFrame:
         _polled(history)
         .unionByName(_positioned(history))
         .join(F.broadcast(resets), on=READER, how="left")
-        .withColumn("assignment", F.expr(f"coalesce(size(filter(resets, r -> {_BEFORE})), 0)"))
+        .withColumn("assignment", F.expr(f"coalesce(size(filter(resets, r -> {_before(history)})), 0)"))
         .selectExpr("*", "get(resets, assignment).event as ended_by", f"{_ORDER_WITHIN_NS} as order_within_ns")
         .drop("resets")
     )
@@ -78,6 +76,16 @@ def delivered(history: History) -> DataFrame:
     return history.reads.where(LIVE).selectExpr(
         *READER, "read_ns as at_ns", f"{_number(history)} as poll", "offset", "record_id"
     )
+
+
+def _before(history: History) -> str:
+    """SQL on a reset ``r`` and a row of ``polls``: the reset came first.
+
+    At the same time, a poll of our own readers comes before a seek: it told why they had to seek. Partitions are
+    assigned and taken within a poll, before its time (workloads/clients/consuming.py).
+    """
+    before = "r.at_ns < at_ns or r.at_ns = at_ns and r.poll <= poll"
+    return f"{before} and (r.event != 'seek' or arrived is null)" if history.run_file.final_read else before
 
 
 def _number(history: History) -> str:

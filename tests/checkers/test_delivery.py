@@ -737,6 +737,23 @@ READER = [
         *(*ABC, "live a @0 t5", "live b @1 t6", "place seek t7", "live a @0 t8"),
     ),
     case(
+        "nor after a seek at the time of a poll, which came first",
+        *(*ABC, "place assign @0 t4", "live a @0 t5", "live b @1 t6", "place seek @0 t6", "live a @0 t7"),
+        *("live b @1 t8", "live c @2 t9"),
+    ),
+    case(
+        "a poll after the seek is compared with the place sought",
+        *(*ABC, "place assign @0 t4", "live a @0 t5", "place seek @0 t6", "live b @1 t6.5", "live a @0 t7"),
+        *("live b @1 t8", "live c @2 t9"),
+        skipped="a",
+        went_back="a b",
+    ),
+    case(
+        "a poll at the time of an assignment is compared with its start",
+        *(*ABC, "live a @0 t5", "live b @1 t5", "place assign @0 t6", "live c @2 t6"),
+        skipped="a b",
+    ),
+    case(
         "nor where another partition's reader sought",
         *("send a ok @0 p0", "final a @0 p0", "live a @0 p0 t5", "place seek p1 t6", "live a @0 p0 t7"),
         *("end 0..1 p0", "end 0..0 p1"),
