@@ -32,10 +32,11 @@ _NS_PER_MS = 1_000_000
 #: How long a healed fault may have after-effects: brokers start, leaders change, clients connect again.
 _FELT_NS = 10_000_000_000
 
-#: The columns with the time in which a record was in flight.
+#: The columns with the time in which a record was in flight; and the same with the record.
 IN_FLIGHT = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("sent_ns", pa.int64()), ("acknowledged_ns", pa.int64())]
 )
+_RECORD_IN_FLIGHT = pa.schema([*IN_FLIGHT, ("record_id", pa.int64())])
 
 #: Faults that may hold back a request until another one with the same record was answered.
 _HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
@@ -97,16 +98,19 @@ Window = tuple[int, int]
 class Disturbances:
     """The times in which something may have kept a partition's acknowledgements from producers: ``faults`` or
     ``elections``; and the times in which faults may have ``held`` back requests. A request without an answer for
-    ``timeout_ns`` is sent again anyway."""
+    ``timeout_ns`` is sent again anyway. ``unread_ns``: how long after its producer's report a record may wait for its
+    leader to read it."""
 
     faults: Sequence[Window]
     held: Sequence[Window]
     elections: Sequence[Window]
     timeout_ns: int
+    unread_ns: int = 0
 
     def resent(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which records may have been sent again: there was a disturbance before they were acknowledged."""
-        return _during([*self.faults, *self.elections], sent, until) | (until - sent >= self.timeout_ns)
+        met = _during([*self.faults, *self.elections], sent, until + self.unread_ns)
+        return met | (until - sent >= self.timeout_ns)
 
     def held_back(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which records may have been appended once more after their acknowledgement."""
@@ -137,18 +141,36 @@ def resent(
     """Whether records were ``found`` twice, or late, because they were sent again.
 
     A copy that was appended after the acknowledgement was not sent again because that was missing, unless a fault held
-    requests back, so that the first request arrived after the second. An imported history does not contain its faults.
-    ``copies``: finds the copies that were appended late, by default ``late_copies``.
+    requests back, so that the first request arrived after the second. With acks=0 a request is over when it was written
+    to the connection: what is sent again is what no broker had received (librdkafka, rd_kafka_send). An imported
+    history does not contain its faults. ``copies``: finds the copies that were appended late, by default
+    ``late_copies``.
     """
+    if anomaly is DUPLICATED and history.run_file.configuration.acks == "0":
+        return Resent(again=False, elected=False)
     if history.run_file.origin is not Origin.KAFKA_TRIAL:
         return Resent(again=True, elected=True)
     each = disturbances(history, faults)
-    stored = list(found.pieces(IN_FLIGHT))
+    stored = [_until_reported(history, found, _RECORD_IN_FLIGHT)]
     again, elected = (_of_all(stored, each, which) for which in (Disturbances.resent, Disturbances.refused))
     late = [(copies or late_copies)(history, anomaly, found)] if again else []
     if not any(map(len, late)):
         return Resent(again, elected)
     return Resent(again=False, elected=elected, held=_of_all(late, each, Disturbances.held_back))
+
+
+def _until_reported(history: History, found: StoredRows, columns: pa.Schema) -> pa.Table:
+    """Rows of records. If one was not acknowledged, its ``acknowledged_ns`` is the time when its producer reported that
+    it gave it up: it sends it no more after that. Null if there is a send of it without a report."""
+    rows = pa.concat_tables([columns.empty_table(), *found.pieces(columns)])
+    ids = rows["record_id"].filter(pc.is_null(rows["acknowledged_ns"])).combine_chunks()
+    if not len(ids):
+        return rows
+    sends = history.stored.table("sends", pc.field("record_id").isin(ids), ["record_id", "completed_ns"])
+    sends = sends.set_column(1, "reported_ns", pc.fill_null(sends["completed_ns"], NEVER))
+    rows = rows.join(sends.group_by("record_id").aggregate([("reported_ns", "max")]), "record_id")
+    until = pc.coalesce(rows["acknowledged_ns"], rows["reported_ns_max"])
+    return rows.select(columns.names).set_column(columns.get_field_index("acknowledged_ns"), "acknowledged_ns", until)
 
 
 def held_back(history: History, faults: Sequence[Row], late: Iterable[pa.Table]) -> bool:
@@ -164,6 +186,8 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
     timeout_ns = history.run_file.request_timeout_ns
     brokers = frozenset(history.stored.brokers.values())
     acks_all = history.run_file.configuration.acks_all
+    # (With acks=0 the report comes when the request was written to the connection.)
+    unread_ns = _FELT_NS if history.run_file.configuration.acks == "0" else 0
 
     def of(partition: Partition) -> Disturbances:
         its, terms = known.get(partition), known[partition].terms if partition in known else ()
@@ -187,7 +211,7 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
             if since:
                 near.append((min(since), felt_ns))
                 holding += near[-1:] if any(does(row, what) for what in _HOLDS_BACK) else []
-        return Disturbances(near, holding, changes, timeout_ns)
+        return Disturbances(near, holding, changes, timeout_ns, unread_ns)
 
     return _Each(of)
 

@@ -15,9 +15,11 @@ from checkers.evidence.reach import disturbances, faulted, given_up_beside, held
 from checkers.evidence.store import StoredRows
 from checkers.history import History
 from checkers.judge import judge
-from harness.core.anomalies import DUPLICATED, Anomaly
+from harness.core.anomalies import DUPLICATED, REORDERED, Anomaly
 from harness.core.verdict import Standing
+from harness.history.paths import write_table
 from harness.history.run_file import Origin
+from harness.history.schema import TABLES, record_id
 from harness.history.stored_run import StoredRun
 from tests.checkers.notation import SECOND, by_hand, write
 from tests.checkers.test_holders import evidence, saw
@@ -314,6 +316,65 @@ def test_what_is_not_answered_in_its_producers_time_is_sent_again(tmp_path: Path
         assert again(tmp_path / str(timeout_ms), COPIED, *LED, clients=clients) == (sent_again, False)
 
 
+@pytest.mark.parametrize(
+    ("sent", "fault", "sent_again"),
+    [
+        ("info t10..12", "30..31", False),
+        ("info t10..12", "12..13", True),
+        ("info t10..12", "12.5..13", False),
+        ("fail t10..12", "30..31", False),
+        ("info t10..", "30..31", True),
+        ("info t10..39", "50..51", False),
+        ("info t10..40", "50..51", True),
+    ],
+    ids=[
+        *("a fault when it was given up", "a fault before", "one right after", "refused", "no report", "in good time"),
+        "no answer in a request's time",
+    ],
+)
+def test_a_producer_sends_nothing_again_after_it_gave_it_up(
+    sent: str, fault: str, sent_again: bool, tmp_path: Path
+) -> None:
+    row = COPIED | {"acknowledged_ns": None, "record_id": record_id(0, 1)}
+    fault = f"fault f b1 {fault} kind=kill"
+    assert again(tmp_path, row, f"send r {sent}", *LED, fault) == (sent_again, False)
+
+
+def test_of_what_was_handed_over_twice_the_last_report_counts(tmp_path: Path) -> None:
+    row = COPIED | {"acknowledged_ns": None, "record_id": record_id(0, 1)}
+    for ends, sent_again in (((12, 31), True), ((12, 29), False), ((12, None), True)):
+        told, found = history(
+            tmp_path / str(ends[1]),
+            [row],
+            *("send a ok @0", "send r info t10..12", "send r info t20..21", "end 0..1", *LED, "fault f b1 30..31"),
+        )
+        sends = told.stored.table("sends").to_pylist()
+        for one, end in zip(sends[1:], ends, strict=True):
+            one |= {"record_id": record_id(0, 1), "completed_ns": None if end is None else end * SECOND}
+        write_table(told.directory, "sends", pa.Table.from_pylist(sends, TABLES["sends"]))
+        assert resent(told, DUPLICATED, found, told.faults, none_late).again is sent_again
+
+
+@pytest.mark.parametrize(
+    ("anomaly", "fault", "sent_again"),
+    [
+        (DUPLICATED, "9..15", False),
+        (REORDERED, "9..15", True),
+        (REORDERED, "21..25", True),
+        (REORDERED, "23..25", False),
+        (REORDERED, "50..55", False),
+    ],
+)
+def test_without_acknowledgements_nothing_is_sent_again_but_connections_may_change_the_order(
+    anomaly: Anomaly, fault: str, sent_again: bool, tmp_path: Path
+) -> None:
+    """A request of acks=0 is over when it was written; the leader may read it later than one of a new connection."""
+    row = COPIED | {"acknowledged_ns": None, "record_id": record_id(0, 1)}
+    lines = ("send a info", "send r info t10..12", "end 0..1", *LED, f"fault f b1 {fault} kind=pause")
+    told, found = history(tmp_path, [row], *lines, acks="0", idempotence=False)
+    assert resent(told, anomaly, found, told.faults, none_late).again is sent_again
+
+
 def test_others_do_not_tell_what_was_in_the_way(tmp_path: Path) -> None:
     assert again(tmp_path, COPIED, *LED, origin=Origin.JEPSEN) == (True, True)
 
@@ -328,6 +389,7 @@ def test_each_of_them_did(tmp_path: Path) -> None:
 AFTERWARDS = ("send a ok @0 t1..2", "send b ok @1 t3..4", "final a @0", "final b @1", "final a @2", "end 0..3")
 #: b is sent while a is in flight.
 MEANWHILE = tuple(line.replace("t3..4", "t1.5..4") for line in AFTERWARDS)
+GIVEN_UP = tuple(line.replace("a ok @0", "a info") for line in MEANWHILE)
 #: a stands behind b, which was sent when a was acknowledged.
 LATE = ("send a ok @0 t1..2", "send b ok @1 t3..4", "final b @1", "final a @2", "end 0..3")
 OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in LATE)
@@ -343,6 +405,9 @@ KILLED = (CUT_OFF[0].replace("cut", "k") + " kind=kill", CUT_OFF[1])
         ("duplicated", (*MEANWHILE, CUT_OFF[1]), {}, Standing.VIOLATION),
         long_case("duplicated", (*MEANWHILE, *CUT_OFF), {"retries": 0}, Standing.VIOLATION),
         long_case("duplicated", (*MEANWHILE, *CUT_OFF), {"idempotence": True}, Standing.VIOLATION),
+        ("duplicated", (*GIVEN_UP, *KILLED), {}, Standing.PERMITTED),
+        ("duplicated", (*GIVEN_UP, KILLED[1]), {}, Standing.VIOLATION),
+        long_case("duplicated", (*GIVEN_UP, *KILLED), {"acks": "0"}, Standing.VIOLATION),
         ("duplicated", (*AFTERWARDS, *CUT_OFF), {}, Standing.UNDECIDED),
         ("duplicated", (*AFTERWARDS, *KILLED), {}, Standing.VIOLATION),
         long_case("duplicated", (*MEANWHILE, CUT_OFF[0] + " unknown", CUT_OFF[1]), {}, Standing.UNDECIDED),
@@ -351,7 +416,8 @@ KILLED = (CUT_OFF[0].replace("cut", "k") + " kind=kill", CUT_OFF[1])
         long_case("reordered", (*LATE, *KILLED), {}, Standing.VIOLATION),
     ],
     ids=[
-        *("cut off meanwhile", "killed meanwhile", "no fault", "no retries", "idempotent", "afterwards, held perhaps"),
+        *("cut off meanwhile", "killed meanwhile", "no fault", "no retries", "idempotent"),
+        *("given up", "given up without a fault", "no acknowledgement to lose", "afterwards, held perhaps"),
         *("afterwards, and nothing held it", "a fault perhaps", "overtaken", "overtaken without a fault", "too late"),
     ],
 )
