@@ -6,6 +6,7 @@ duplicated or late.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,11 +33,12 @@ _NS_PER_MS = 1_000_000
 #: How long a healed fault may have after-effects: brokers start, leaders change, clients connect again.
 _FELT_NS = 10_000_000_000
 
-#: The columns with the time in which a record was in flight; and the same with the record.
+#: The columns with the time in which a record was in flight; the same with the record; and with its producer.
 IN_FLIGHT = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("sent_ns", pa.int64()), ("acknowledged_ns", pa.int64())]
 )
 _RECORD_IN_FLIGHT = pa.schema([*IN_FLIGHT, ("record_id", pa.int64())])
+_SENT_BY = pa.schema([*_RECORD_IN_FLIGHT, ("worker", pa.int32())])
 
 #: Faults that may hold back a request until another one with the same record was answered.
 _HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
@@ -68,27 +70,26 @@ def given_up_beside(history: History, duplicated: StoredRows) -> bool:
     """Whether each duplicated record was in flight when its producer gave up another record.
 
     An idempotent producer of librdkafka then begins a new epoch, and sends the rest of the batch again under that
-    epoch: a broker that had already written the batch does not recognize it (librdkafka#4953; #2188).
+    epoch: a broker that had already written the batch does not recognize it (librdkafka#4953; #2188). It does not send
+    again what it gave up itself.
     """
-    given_up = history.stored.table("sends", pc.field("error") == _GIVEN_UP, ["worker", "completed_ns"])
-    given_up = given_up.filter(pc.is_valid(given_up["completed_ns"]))
+    given_up = history.stored.table("sends", pc.field("error") == _GIVEN_UP, ["worker", "completed_ns", "record_id"])
+    given_up = given_up.filter(pc.is_valid(given_up["completed_ns"])).sort_by("completed_ns")
     if not len(given_up):
         return False
-    workers, ended = given_up["worker"].to_numpy(), given_up["completed_ns"].to_numpy()
-    at = {int(worker): np.sort(ended[workers == worker]) for worker in np.unique(workers)}
-    return all(
-        _amid(at.get(row["worker"], ended[:0]), row["sent_ns"], row["acknowledged_ns"])
-        for piece in duplicated.pieces()
-        for row in piece.select(["worker", "sent_ns", "acknowledged_ns"]).to_pylist()
-    )
+    workers, ended, records = (given_up[name].to_numpy() for name in ("worker", "completed_ns", "record_id"))
+    by = {int(worker): (ended[workers == worker], records[workers == worker]) for worker in np.unique(workers)}
+    rows = _until_reported(history, duplicated, _SENT_BY)
+    return all(_amid(*by.get(row["worker"], (ended[:0], records[:0])), row) for row in rows.to_pylist())
 
 
-def _amid(times: npt.NDArray[np.int64], sent_ns: int | None, acknowledged_ns: int | None) -> bool:
-    if sent_ns is None:
+def _amid(times: npt.NDArray[np.int64], records: npt.NDArray[np.int64], row: Mapping[str, Any]) -> bool:
+    """Whether another one of the ``records`` was given up while this one was in flight. ``times``: when each was."""
+    if row["sent_ns"] is None:
         return False
-    until = np.iinfo(np.int64).max if acknowledged_ns is None else acknowledged_ns
-    first, last = np.searchsorted(times, [sent_ns, until], side="right")
-    return bool(first < last)
+    until = NEVER if row["acknowledged_ns"] is None else row["acknowledged_ns"]
+    first, last = np.searchsorted(times, [row["sent_ns"], until], side="right")
+    return bool((records[first:last] != row["record_id"]).any())
 
 
 Window = tuple[int, int]

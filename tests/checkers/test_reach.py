@@ -133,6 +133,17 @@ def test_it_excuses_no_record_that_was_not(tmp_path: Path) -> None:
     assert given_up_beside(*history(tmp_path / "b", [TWICE, unanswered], *lines))
 
 
+@pytest.mark.parametrize(
+    ("others", "excused"),
+    [([], False), (["send x info t9..39"], True), (["send x info t9..41"], False)],
+    ids=["alone", "beside another", "before the other"],
+)
+def test_what_was_given_up_itself_is_not_sent_again_for_that(others: list[str], excused: bool, tmp_path: Path) -> None:
+    row = TWICE | {"acknowledged_ns": None, "record_id": record_id(0, 0)}
+    lines = ["send r info t10..40", *others, "end 0..3"]
+    assert given_up_beside(*history(tmp_path, [row], *lines)) is excused
+
+
 def test_what_nobody_sent_no_record_that_was_given_up_excuses(tmp_path: Path) -> None:
     lines = ["send x info t9..39", "send r ok @1 t10..40", "end 0..3"]
     assert not given_up_beside(*history(tmp_path, [TWICE | {"sent_ns": None}], *lines))
