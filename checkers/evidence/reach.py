@@ -202,16 +202,18 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
         near, holding = [], []
         for row in faults:
             injecting_ns, felt_ns = _felt(row)
-            # (What hit a broker counts from when that broker led on: clients had nothing to do with it before.)
-            since = [
-                max(begun, injecting_ns)
+            held = any(does(row, what) for what in _HOLDS_BACK)
+            # (What hit a broker counts from when that broker led on: clients had nothing to do with it before. It
+            # counts until they know the next leader: one without an answer may ask for it only when it has timed out.)
+            late_ns = max(_FELT_NS, timeout_ns) if held else _FELT_NS
+            reached = [
+                (max(begun, injecting_ns), min(over + late_ns, felt_ns))
                 for begun, over, leaders in led
                 if begun <= felt_ns and injecting_ns <= over
                 if may_keep_answers(row, leaders, replicas, brokers, acks_all)
             ]
-            if since:
-                near.append((min(since), felt_ns))
-                holding += near[-1:] if any(does(row, what) for what in _HOLDS_BACK) else []
+            near += reached
+            holding += reached if held else []
         return Disturbances(near, holding, changes, timeout_ns, unread_ns)
 
     return _Each(of)

@@ -309,6 +309,39 @@ def test_a_fault_of_a_broker_excuses_only_what_was_sent_when_it_led(
     assert again(tmp_path, COPIED, *led, fault, acks="1", idempotence=False)[0] is excused
 
 
+@pytest.mark.parametrize(
+    ("acks", "sent_s", "kind", "isr", "excused"),
+    [
+        ("1", 35, "kill", "2,3", False),
+        ("1", 33, "kill", "2,3", True),
+        ("1", 105, "kill", "2,3", False),
+        ("1", 35, "pause", "2,3", True),
+        ("1", 55, "pause", "2,3", False),
+        ("all", 35, "kill", "2,3", True),
+        ("1", 115, "kill", "1,2,3", True),
+    ],
+    ids=[
+        *(
+            "long after",
+            "soon after",
+            "as the fault is healed",
+            "no answer, so clients ask late",
+            "later than a request",
+        ),
+        *("its followers' answers are awaited", "it leads again"),
+    ],
+)
+def test_a_fault_of_a_broker_excuses_nothing_that_was_sent_long_after_it_led(
+    acks: str, sent_s: int, kind: str, isr: str, excused: bool, tmp_path: Path
+) -> None:
+    """b1 is under a fault from 10 to 110 s; it may have led until 23 s."""
+    led = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b2,b3", "21..111", 2, 1, isr)]
+    led += saw("b1,b2,b3", "112..150", 1, 2, "1,2,3") if isr == "1,2,3" else saw("b2,b3", "112..150", 2, 1, isr)
+    row = COPIED | {"sent_ns": sent_s * SECOND, "acknowledged_ns": sent_s * SECOND + SECOND // 2}
+    fault = f"fault k b1 10..110 kind={kind}"
+    assert again(tmp_path, row, *led, fault, acks=acks, idempotence=False)[0] is excused
+
+
 def again(run: Path, row: dict[str, Any], *lines: str, **settings: Any) -> tuple[bool, bool]:
     """Whether what is there twice may have been sent again, and met an election."""
     told, found = history(run, [row], "send a ok @0", "end 0..1", *lines, **settings)
