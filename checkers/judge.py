@@ -21,9 +21,10 @@ from checkers.checker import Checker
 from checkers.evidence.causes import found_ranges, runs, terms_led
 from checkers.evidence.copies import sent_again_for_loss, without_late_copies
 from checkers.evidence.faults import active
+from checkers.evidence.late import late_copies
 from checkers.evidence.leadership import who_led
 from checkers.evidence.losses import Losses, losses_of
-from checkers.evidence.reach import Resent, faulted, given_up_beside, late_copies, resent
+from checkers.evidence.reach import Resent, faulted, given_up_beside, resent
 from checkers.evidence.readers import behind
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.silence import silences

@@ -1,7 +1,7 @@
 """Duplicates of which all copies but one were lost: what excuses the loss excuses them, too (KIP-98: an idempotent
 producer's record is written once to a log, and sent again if that log lost it)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +9,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence
-from checkers.evidence.intervals import BEFORE, NEVER
+from checkers.evidence.intervals import NEVER
+from checkers.evidence.late import IN_FLIGHT, begins_ns, late_copies
 from checkers.evidence.leadership import Partition
 from checkers.evidence.losses import Losses
-from checkers.evidence.reach import IN_FLIGHT, disturbances, held_back, late_copies
+from checkers.evidence.reach import disturbances, held_back
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import possible_faults, worst_ruling
 from checkers.evidence.store import AnomalyStore, StoredRows, each_partition
@@ -70,13 +70,9 @@ def sent_again_for_loss(history: History, kept: AnomalyStore, losses: Losses | N
     if losses is None or vanished is False:
         return None
     doubt = "nobody knows whether one log ever had two of its copies" if vanished is None else None
-    late = [
-        one
-        for one in (late_copies(history, DUPLICATED, copies), resent_late(copies, losses.evidence.elections))
-        if len(one)
-    ]
-    if late:
-        if not held_back(history, possible_faults(history.faults)[-1], late):
+    late = late_copies(history, DUPLICATED, copies)
+    if len(late):
+        if not held_back(history, possible_faults(history.faults)[-1], [late]):
             return None
         doubt = doubt or "nobody knows whether a fault held a copy back until another was acknowledged"
     lost = losses.ranges(VANISHED)
@@ -84,33 +80,6 @@ def sent_again_for_loss(history: History, kept: AnomalyStore, losses: Losses | N
     if ruling is None or doubt is None or ruling.standing is not Standing.PERMITTED:
         return ruling
     return replace(ruling, standing=Standing.UNDECIDED, because=f"{doubt}; if not, this is permitted: {ruling.because}")
-
-
-def resent_late(stored: StoredRows, known: Mapping[Partition, Elections]) -> pa.Table:
-    """The duplicated records of which a copy came late: its leader epoch began after their acknowledgement. That copy
-    is the one in the final log, or the latest if all are gone.
-
-    Returns: topic, partition, sent_ns, acknowledged_ns
-    """
-    found = [IN_FLIGHT.empty_table()]
-    columns = pa.schema([*IN_FLIGHT, *_EPOCHS])
-    for piece in stored.pieces(columns):
-        late = np.zeros(len(piece), bool)
-        epochs, until = _latest_epochs(piece), pc.fill_null(piece["acknowledged_ns"], NEVER).to_numpy()
-        for of, here in each_partition(piece["topic"], piece["partition"]):
-            if of in known:
-                late[here] = until[here] < _begins_ns(known[of], epochs[here])
-        found.append(piece.select(IN_FLIGHT.names).filter(pa.array(late)))
-    return pa.concat_tables(found)
-
-
-def _latest_epochs(copies: pa.Table) -> npt.NDArray[np.int64]:
-    """For each duplicated record, the leader epoch of the copy in the final log; if there is none, the latest epoch of
-    its copies; -1 if it is not known."""
-    latest = [max(epochs or [-1]) for epochs in copies["epochs"].to_pylist()]
-    stands = copies["stands_epoch"].cast(pa.int64())
-    epochs: npt.NDArray[np.int64] = pc.coalesce(stands, pa.array(latest, pa.int64())).to_numpy()
-    return epochs
 
 
 def without_late_copies(
@@ -150,18 +119,8 @@ def _late_offsets(
         for of, here in each_partition(piece["topic"], piece["partition"]):
             if of in known.elections and of in known.logs:
                 epochs = known.logs[of].epochs_at(stands[here])
-                began = _begins_ns(known.elections[of], epochs)
+                began = begins_ns(known.elections[of], epochs)
                 late = (until[here] < began) | (anomaly is REAL_TIME_ORDER)
                 late &= ~each[of].held_back(sent[here], until[here])
                 found.setdefault(of, []).append(offsets[here][late])
     return {of: np.sort(np.concatenate(parts)) for of, parts in found.items()}
-
-
-def _begins_ns(known: Elections, epochs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The earliest time when records with these leader epochs can have been appended. (An epoch that nobody reported
-    began after all earlier ones.)"""
-    began = np.full(len(epochs), BEFORE)
-    for term in known.terms:
-        if term.epoch is not None:
-            began = np.where(epochs >= term.epoch, np.maximum(began, term.begins_ns), began)
-    return began

@@ -12,16 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812
 
 from checkers.evidence.behind import LAG_NS
-from checkers.evidence.elections import elections
 from checkers.evidence.intervals import BEFORE, NEVER
+from checkers.evidence.late import IN_FLIGHT, elections_of, late_copies
 from checkers.evidence.leadership import Partition
 from checkers.evidence.store import StoredRows, each_partition
-from checkers.history import PARTITION, History, literal_path
-from checkers.scan.running_max import greatest_before
+from checkers.history import History
 from harness.core.anomalies import DUPLICATED, Anomaly
 from harness.core.faults import Does, Row, does, hit, may_keep_answers
 from harness.history.run_file import Origin
@@ -33,10 +30,7 @@ _NS_PER_MS = 1_000_000
 #: How long a healed fault may have after-effects: brokers start, leaders change, clients connect again.
 _FELT_NS = 10_000_000_000
 
-#: The columns with the time in which a record was in flight; the same with the record; and with its producer.
-IN_FLIGHT = pa.schema(
-    [("topic", pa.string()), ("partition", pa.int32()), ("sent_ns", pa.int64()), ("acknowledged_ns", pa.int64())]
-)
+#: A record, with the time in which it was in flight; and the same with its producer.
 _RECORD_IN_FLIGHT = pa.schema([*IN_FLIGHT, ("record_id", pa.int64())])
 _SENT_BY = pa.schema([*_RECORD_IN_FLIGHT, ("worker", pa.int32())])
 
@@ -150,14 +144,15 @@ def resent(
     if anomaly is DUPLICATED and history.run_file.configuration.acks == "0":
         return Resent(again=False, elected=False)
     if history.run_file.origin is not Origin.KAFKA_TRIAL:
-        return Resent(again=True, elected=True)
+        late = (copies or late_copies)(history, anomaly, found)
+        return Resent(again=not len(late), elected=True, held=bool(len(late)))
     each = disturbances(history, faults)
     stored = [_until_reported(history, found, _RECORD_IN_FLIGHT)]
     again, elected = (_of_all(stored, each, which) for which in (Disturbances.resent, Disturbances.refused))
-    late = [(copies or late_copies)(history, anomaly, found)] if again else []
-    if not any(map(len, late)):
+    late = (copies or late_copies)(history, anomaly, found) if again else ()
+    if not len(late):
         return Resent(again, elected)
-    return Resent(again=False, elected=elected, held=_of_all(late, each, Disturbances.held_back))
+    return Resent(again=False, elected=elected, held=_of_all([late], each, Disturbances.held_back))
 
 
 def _until_reported(history: History, found: StoredRows, columns: pa.Schema) -> pa.Table:
@@ -181,9 +176,7 @@ def held_back(history: History, faults: Sequence[Row], late: Iterable[pa.Table])
 
 def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
     """The disturbances of each partition's acknowledgements."""
-    known = elections(
-        history.stored.table("observations"), history.seen, history.stored.brokers, history.run_file.configuration
-    )
+    known = elections_of(history)
     timeout_ns = history.run_file.request_timeout_ns
     brokers = frozenset(history.stored.brokers.values())
     acks_all = history.run_file.configuration.acks_all
@@ -229,36 +222,6 @@ class _Each(dict[Partition, Disturbances]):
     def __missing__(self, partition: Partition) -> Disturbances:
         self[partition] = found = self._of(partition)
         return found
-
-
-def late_copies(history: History, anomaly: Anomaly, stored: StoredRows) -> pa.Table:
-    """The records of an anomaly with an offset behind a record that was sent after they had been acknowledged: their
-    last copy (DUPLICATED), or the record itself. (Copies across incarnations do not count: the new producer handed them
-    over again.)
-
-    Returns: topic, partition, sent_ns, acknowledged_ns
-    """
-    found = history.spark.read.parquet(*map(literal_path, stored.files))
-    found = found.where("acknowledged_ns is not null")
-    sent = history.sends.groupBy("record_id").agg(F.min("invoked_ns").alias("invoked_ns"))
-    late = _again(history, found, sent) if anomaly is DUPLICATED else _after(found, sent)
-    return late.select(*IN_FLIGHT.names).toArrow()
-
-
-def _again(history: History, found: DataFrame, sent: DataFrame) -> DataFrame:
-    log = history.reads.where("phase = 'final' and intact and record_id is not null")
-    rows = log.select(*PARTITION, "offset", "record_id").join(sent, on="record_id")
-    before = {"sent_before_ns": F.col("invoked_ns")}
-    standing = greatest_before(rows, PARTITION, ["offset"], history.pieces("shiftright(offset, 11)"), before)
-    last = found.where("which != 'across incarnations'").selectExpr(
-        *PARTITION, "record_id", "coalesce(stands_at, last_offset) as offset", "sent_ns", "acknowledged_ns"
-    )
-    return standing.join(last, on=[*PARTITION, "record_id", "offset"]).where("sent_before_ns > acknowledged_ns")
-
-
-def _after(found: DataFrame, sent: DataFrame) -> DataFrame:
-    witnesses = sent.selectExpr("record_id as after_record", "invoked_ns as after_sent_ns")
-    return found.join(witnesses, on="after_record").where("after_sent_ns > acknowledged_ns")
 
 
 def _of_all(

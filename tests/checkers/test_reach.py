@@ -1,5 +1,6 @@
 """A fault, or a record that was given up, excuses what it reached: before it, after it and elsewhere it does not."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -8,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.catalogue import CHECKERS
-from checkers.evidence.copies import resent_late
+from checkers.catalogue import CHECKERS, checkers_of
 from checkers.evidence.intervals import NEVER
+from checkers.evidence.late import resent_late
 from checkers.evidence.reach import disturbances, faulted, given_up_beside, held_back, resent
 from checkers.evidence.store import StoredRows
 from checkers.history import History
@@ -18,7 +19,7 @@ from checkers.judge import judge
 from harness.core.anomalies import DUPLICATED, REORDERED, Anomaly
 from harness.core.verdict import Standing
 from harness.history.paths import write_table
-from harness.history.run_file import Origin
+from harness.history.run_file import Origin, RunFile
 from harness.history.schema import TABLES, record_id
 from harness.history.stored_run import StoredRun
 from tests.checkers.notation import SECOND, by_hand, write
@@ -123,6 +124,15 @@ def test_a_record_that_was_given_up_excuses_the_copies_of_what_was_in_flight(
     lines: list[str], excused: bool, tmp_path: Path
 ) -> None:
     assert given_up_beside(*history(tmp_path, [TWICE], *lines, "end 0..3")) is excused
+
+
+def test_what_a_later_incarnation_handed_over_did_not_come_late(tmp_path: Path) -> None:
+    led = [*saw("b1,b2", "0..26", 1, 0, "1"), *saw("b2", "26..60", 2, 1, "2")]
+    at = {"acknowledged_ns": 11 * SECOND, "sent_ns": 10 * SECOND, "stands_epoch": 1, "epochs": [0, 1]}
+    for which, late in (("across incarnations", 0), ("same incarnation", 1), ("idempotent producer", 1)):
+        row = {"topic": "trial", "partition": 0, "which": which, **at}
+        _, found = history(tmp_path / which, [row], *led, "send a ok @0", "end 0..1")
+        assert len(resent_late(found, evidence(by_hand(*led)).elections)) == late
 
 
 def test_it_excuses_no_record_that_was_not(tmp_path: Path) -> None:
@@ -441,6 +451,37 @@ CUT_OFF = ("fault cut b1,b2,b3 0..5", "saw b1 @0..9 leader=1 epoch=0 isr=1,2,3")
 KILLED = (CUT_OFF[0].replace("cut", "k") + " kind=kill", CUT_OFF[1])
 
 
+#: a is there once more, or only, under the epoch of b2, which may have led from 7 s on.
+LED_BY_B2 = (
+    *saw("b1,b2,b3", "0..9", 1, 0, "1"),
+    *saw("b1", "20..60", 2, 1, "1,2,3"),
+    *saw("b2,b3", "10..60", 2, 1, "1,2,3"),
+)
+LATER_EPOCH = (
+    *("send a ok @0 t1..2", "final a @0 e0", "final a @1 e1", "send c ok @2 t40..41", "final c @2 e1", "end 0..3"),
+    *LED_BY_B2,
+)
+MOVED_BEHIND = (
+    *("send a ok @1 t1..2", "send b ok @0 t1.5..3", "final b @0 e0", "final a @1 e1"),
+    *("send c ok @2 t40..41", "final c @2 e1", "end 0..3", *LED_BY_B2),
+)
+B1_KILLED = "fault k b1 1.5..15 kind=kill"
+B1_ISOLATED = "fault i b1 1.5..15 kind=isolate plane=all clients=cut"
+
+
+def in_time(lines: Iterable[str]) -> tuple[str, ...]:
+    """The same with an acknowledgement of a when b2 may have led."""
+    return tuple(line.replace("t1..2", "t1..12") for line in lines)
+
+
+#: The same as a consumer of an imported history saw it.
+IMPORTED = {"origin": Origin.JEPSEN}
+SEEN_AFTERWARDS = ("send a ok @0 t1..2", "send b ok @1 t3..4", "live a @0 r1 t5", "live b @1 r1 t6", "live a @2 r1 t7")
+SEEN_MEANWHILE = tuple(line.replace("t3..4", "t1.5..4") for line in SEEN_AFTERWARDS)
+SEEN_LATE = ("send a ok t1..2", "send b ok t3..4", "live b @1 r1 t6", "live a @2 r1 t7")
+SEEN_OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in SEEN_LATE)
+
+
 @pytest.mark.parametrize(
     ("anomaly", "lines", "settings", "standing"),
     [
@@ -458,11 +499,24 @@ KILLED = (CUT_OFF[0].replace("cut", "k") + " kind=kill", CUT_OFF[1])
         ("reordered", (*OVERTAKEN, *CUT_OFF), {}, Standing.PERMITTED),
         ("reordered", (*OVERTAKEN, CUT_OFF[1]), {}, Standing.VIOLATION),
         long_case("reordered", (*LATE, *KILLED), {}, Standing.VIOLATION),
+        ("duplicated", (*LATER_EPOCH, B1_KILLED), {"acks": "1"}, Standing.VIOLATION),
+        ("duplicated", (*LATER_EPOCH, B1_ISOLATED), {"acks": "1"}, Standing.UNDECIDED),
+        ("duplicated", in_time((*LATER_EPOCH, B1_KILLED)), {"acks": "1"}, Standing.PERMITTED),
+        ("reordered", (*MOVED_BEHIND, B1_KILLED), {"acks": "1"}, Standing.VIOLATION),
+        ("reordered", (*MOVED_BEHIND, B1_ISOLATED), {"acks": "1"}, Standing.UNDECIDED),
+        ("reordered", in_time((*MOVED_BEHIND, B1_KILLED)), {"acks": "1"}, Standing.PERMITTED),
+        ("duplicated", SEEN_AFTERWARDS, IMPORTED, Standing.UNDECIDED),
+        long_case("duplicated", SEEN_MEANWHILE, IMPORTED, Standing.PERMITTED),
+        ("reordered", SEEN_LATE, IMPORTED, Standing.UNDECIDED),
+        long_case("reordered", SEEN_OVERTAKEN, IMPORTED, Standing.PERMITTED),
     ],
     ids=[
         *("cut off meanwhile", "killed meanwhile", "no fault", "no retries", "idempotent"),
         *("given up", "given up without a fault", "no acknowledgement to lose", "afterwards, held perhaps"),
         *("afterwards, and nothing held it", "a fault perhaps", "overtaken", "overtaken without a fault", "too late"),
+        *("under a later epoch", "under a later epoch, held perhaps", "acknowledged under that epoch"),
+        *("moved to a later epoch", "moved to a later epoch, held perhaps", "moved, acknowledged under that epoch"),
+        *("imported, afterwards", "imported, meanwhile", "imported, too late", "imported, overtaken"),
     ],
 )
 @pytest.mark.heavy
@@ -476,7 +530,8 @@ def test_a_copy_is_permitted_where_it_may_have_been_sent_again(
 ) -> None:
     run = tmp_path / "[1] {a,b}"
     write(run, [by_hand(*lines)], **{"idempotence": False, "retries": 5, **settings})
-    checkers = [checker for checker in CHECKERS if checker.name == anomaly]
+    applying = checkers_of(RunFile.read(run))
+    checkers = [checker for checker in applying if checker.name == anomaly]
     assert judge(run, spark, checkers=checkers).anomalies[anomaly].standing is standing
 
 
