@@ -29,7 +29,7 @@ from checkers.evidence.readers import behind
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.silence import silences
 from checkers.evidence.standing import observed, possible_faults, worst_ruling
-from checkers.evidence.store import AnomalyStore, StoredRows
+from checkers.evidence.store import NO_ROWS, AnomalyStore, StoredRows
 from checkers.findings import Observed, findings
 from checkers.history import History, damaged_file
 from checkers.limits import limits_of, overrun, undecided
@@ -158,6 +158,7 @@ def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly, fou
     """
     may_be_resent = anomaly in {DUPLICATED, REORDERED} and not history.run_file.configuration.idempotence
     sent = resent(history, anomaly, found.of(anomaly), faults) if may_be_resent else Resent(again=False, elected=False)
+    owned = found.of(TWO_OWNERS) if anomaly is TWO_OWNERS else NO_ROWS
     return Circumstances(
         elected=sent.elected,
         resent=sent.again,
@@ -165,7 +166,8 @@ def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly, fou
         given_up_beside=anomaly is DUPLICATED
         and given_up_beside(history, found.of(DUPLICATED))
         and not len(late_copies(history, DUPLICATED, found.of(DUPLICATED))),
-        faulted=faulted(history, faults, found.of(TWO_OWNERS)),
+        faulted=faulted(history, faults, owned),
+        replication_faulted=faulted(history, faults, owned, replication=True),
         final_read=history.run_file.final_read,
         missed_by_the_living=_missed_by_the_living(found.of(MISSED)),
     )

@@ -14,18 +14,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.behind import LAG_NS
-from checkers.evidence.intervals import BEFORE, NEVER
+from checkers.evidence.intervals import BEFORE, NEVER, Intervals
 from checkers.evidence.late import IN_FLIGHT, elections_of, late_copies
 from checkers.evidence.leadership import Partition
 from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import History
 from harness.core.anomalies import DUPLICATED, Anomaly
 from harness.core.faults import Does, Row, does, hit, may_keep_answers
-from harness.history.run_file import Origin
+from harness.core.topology import Plane, Role
+from harness.history.run_file import Origin, RunFile
 
 #: The default of session.timeout.ms: a member that is cut off may only learn after this time that its session is over.
 _SESSION_MS = 45_000
 _NS_PER_MS = 1_000_000
+
+#: When two members owned a partition: since the first delivery of one, until the last delivery of the other.
+_OWNED = pa.schema([("since_ns", pa.int64()), ("other_until_ns", pa.int64())])
 
 #: How long a healed fault may have after-effects: brokers start, leaders change, clients connect again.
 _FELT_NS = 10_000_000_000
@@ -41,23 +45,36 @@ _HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
 _GIVEN_UP = "_MSG_TIMED_OUT"
 
 
-def faulted(history: History, faults: Iterable[Row], two_owners: StoredRows) -> bool:
-    """Whether, each time that two members owned one partition, brokers were under a fault then or within a session
-    before."""
-    brokers = frozenset(history.stored.brokers.values())
-    hits = [row for row in faults if hit(row, brokers)]
-    configured = (client.get("session.timeout.ms") for client in history.run_file.workers("positions").values())
-    session_ns = max([_SESSION_MS, *(int(ms) for ms in configured if ms is not None)]) * _NS_PER_MS
-    for piece in two_owners.pieces():
-        until = piece["since_ns"].to_numpy()
-        since = until - session_ns
-        reached = np.zeros(len(piece), bool)
-        for row in hits:
-            going_on = row["healed_ns"] is None
-            reached |= (row["injecting_ns"] <= until) & (going_on or since <= row["healed_ns"])
-        if not reached.all():
-            return False
-    return bool(hits)
+def faulted(history: History, faults: Iterable[Row], two_owners: StoredRows, replication: bool = False) -> bool:
+    """Whether faults of brokers, or of clients, reached each time that two members owned one partition: it began during
+    a fault or less than a session after it, and ended when a session after the fault was over, or soon after that.
+
+    (The answer to its next heartbeat tells a member that it is none any more.) ``replication``: whether faults count
+    that hit replication alone. They cut no member from its coordinator. But a coordinator answers some requests only
+    when the ISR has what it wrote to its own log (broker configuration, offset.commit.timeout.ms; KIP-848).
+    """
+    nodes = frozenset({*history.stored.brokers.values(), Role.CLIENTS})
+    session_ns = _session_ns(history.run_file)
+    windows = [
+        (row["injecting_ns"], NEVER if row["healed_ns"] is None else row["healed_ns"] + session_ns)
+        for row in faults
+        if hit(row, nodes) and (replication or row.get("plane") != Plane.REPLICATION)
+    ]
+    begun, over = Intervals(windows), Intervals((since, until + _FELT_NS) for since, until in windows)
+    pieces = [*two_owners.pieces(_OWNED)]
+    owned = (zip(*(piece[name].to_pylist() for name in _OWNED.names), strict=True) for piece in pieces)
+    return bool(pieces) and all(
+        begun.meet(since, since) and over.cover(since, until) for times in owned for since, until in times
+    )
+
+
+def _session_ns(run: RunFile) -> int:
+    """The longest session of a member. (With group.protocol=consumer the broker decides it: KIP-848.)"""
+    members = run.workers("positions").values()
+    configured = [
+        None if member.get("group.protocol") == "consumer" else member.get("session.timeout.ms") for member in members
+    ]
+    return max((_SESSION_MS if ms is None else int(ms) for ms in configured), default=_SESSION_MS) * _NS_PER_MS
 
 
 def given_up_beside(history: History, duplicated: StoredRows) -> bool:

@@ -133,7 +133,8 @@ class Circumstances:
     and a fault may have delayed that copy. ``given_up_beside``: its producer gave up another record while it was in
     flight.
 
-    A run: ``faulted``: brokers were under a fault when a group's partition had two owners. ``final_read``: every log
+    A run: ``faulted``: brokers were under a fault when a group's partition had two owners. ``replication_faulted``:
+    under one that may have hit replication alone. ``final_read``: every log
     was read to its end when all was over. ``moved_unseen``: the group may have moved the partition between two polls,
     and the history does not show it. ``missed_by_the_living``: how many records the group missed although, between the
     commit and their processing, no member was killed or left without an answer.
@@ -153,6 +154,7 @@ class Circumstances:
     held_back: bool = False
     given_up_beside: bool = False
     faulted: bool = False
+    replication_faulted: bool = False
     final_read: bool = True
     moved_unseen: bool = False
     missed_by_the_living: int = 0
@@ -379,22 +381,44 @@ PERMISSIONS: tuple[Permission, ...] = (
 )
 
 
+@dataclass(frozen=True)
+class _Doubt:
+    """A circumstance under which nobody knows whether another one holds."""
+
+    circumstance: str
+    then: dict[str, bool]
+    says: str
+
+
+_DOUBTS = (
+    _Doubt("moved_unseen", {}, "nobody knows whether the group moved the partition in between"),
+    _Doubt(
+        "held_back", {"resent": True}, "nobody knows whether a fault held a copy back until another was acknowledged"
+    ),
+    _Doubt(
+        "replication_faulted",
+        {"faulted": True},
+        "nobody knows whether a coordinator whose log is replicated late kept its answers from members",
+    ),
+)
+
+
 def standing(anomaly: Anomaly, configuration: Configuration, *possible: Circumstances) -> Ruling:
     """Whether a configuration permits ``anomaly`` as it happened. If no row of PERMISSIONS holds, it is a violation.
 
     ``possible``: the ways in which it may have happened. It is permitted if all of them are, undecided if only some.
     """
-    late = any(happened.held_back for happened in possible)
-    if late:
-        possible = (*possible, *(replace(happened, resent=True) for happened in possible if happened.held_back))
+    doubts = [doubt for doubt in _DOUBTS if any(getattr(happened, doubt.circumstance) for happened in possible)]
+    possible = (
+        *possible,
+        *(replace(one, **doubt.then) for doubt in doubts for one in possible if getattr(one, doubt.circumstance)),
+    )
     rows = [_permission(anomaly, configuration, happened) for happened in possible]
     held = [row for row in rows if row is not None]
     if held and len(held) == len(rows):
         return Ruling(Standing.PERMITTED, held[0].because, held[0].source, held[0].remedy)
-    if held and any(happened.moved_unseen for happened in possible):
-        return undecided(held[0], "nobody knows whether the group moved the partition in between")
-    if held and late:
-        return undecided(held[0], "nobody knows whether a fault held a copy back until another was acknowledged")
+    if held and doubts:
+        return undecided(held[0], doubts[0].says)
     if held:
         return undecided(held[0])
     return violation(anomaly, configuration)

@@ -60,15 +60,47 @@ OWNED = {"topic": "trial", "partition": 0, "since_ns": 100 * SECOND, "other_unti
         ("fault cut b1 101..", False),
         ("fault cut b1 95..105 missed", False),
         ("fault cut c1 95..105", False),
+        ("fault s clients 95..105 kind=slow plane=all", True),
+        ("fault s b1 95..105 kind=slow plane=replication", False),
+        ("fault i b1 95..105 kind=isolate plane=controller", True),
     ],
     ids=[
         *("then", "less than a session before", "a session before", "longer before", "in the last moment", "after"),
         *("for good", "for good, but after", "in vain", "of no broker"),
+        *("of clients", "of replication alone", "of a coordinator that another one may follow"),
     ],
 )
 def test_a_fault_excuses_two_owners_that_it_reached(fault: str, reached: bool, tmp_path: Path) -> None:
     told, found = history(tmp_path, [OWNED], "send a ok @0", "end 0..1", fault)
     assert faulted(told, told.faults, found) is reached
+
+
+@pytest.mark.parametrize(
+    ("until_s", "faults", "reached"),
+    [
+        (160, ["95..105"], True),
+        (161, ["95..105"], False),
+        (400, ["95.."], True),
+        (161, ["95..105", "150..155"], True),
+        (161, ["95..105", "161..170"], False),
+    ],
+    ids=["a session after it, or soon after that", "longer", "for good", "another one meanwhile", "another one later"],
+)
+def test_a_fault_excuses_two_owners_until_its_members_must_have_learnt_that_their_session_is_over(
+    until_s: int, faults: list[str], reached: bool, tmp_path: Path
+) -> None:
+    lines = [f"fault f{n} b1 {when} kind=kill" for n, when in enumerate(faults)]
+    owned = OWNED | {"other_until_ns": until_s * SECOND}
+    told, found = history(tmp_path, [owned], "send a ok @0", "end 0..1", *lines)
+    assert faulted(told, told.faults, found) is reached
+
+
+def test_it_may_be_that_a_fault_of_replication_alone_keeps_a_coordinators_answers_back(tmp_path: Path) -> None:
+    for plane, reached in (("replication", (False, True)), ("client", (True, True))):
+        fault = f"fault s b3 95..105 kind=slow plane={plane}"
+        told, found = history(tmp_path / plane, [OWNED], "send a ok @0", "end 0..1", fault)
+        got = tuple(faulted(told, told.faults, found, replication=counts) for counts in (False, True))
+        assert got == reached
 
 
 def test_a_fault_excuses_no_other_time_that_two_had_one_partition(tmp_path: Path) -> None:
@@ -159,14 +191,23 @@ def test_what_nobody_sent_no_record_that_was_given_up_excuses(tmp_path: Path) ->
     assert not given_up_beside(*history(tmp_path, [TWICE | {"sent_ns": None}], *lines))
 
 
-def test_a_session_is_as_long_as_its_member_says_if_that_is_longer(tmp_path: Path) -> None:
-    def reached(timeout_ms: int) -> bool:
-        clients = {"consumer 101": {"session.timeout.ms": timeout_ms}, "consumer 102": {}}
-        lines = ("send a ok @0", "end 0..1", "fault cut b1 30..40")
-        told, found = history(tmp_path / str(timeout_ms), [OWNED], *lines, clients=clients)
-        return faulted(told, told.faults, found)
-
-    assert (reached(70_000), reached(45_000), reached(1_000)) == (True, False, False)
+@pytest.mark.parametrize(
+    ("members", "reached"),
+    [
+        ([{"session.timeout.ms": 70_000}, {"session.timeout.ms": 10_000}], True),
+        ([{"session.timeout.ms": 10_000}, {"session.timeout.ms": 10_000}], False),
+        ([{"session.timeout.ms": 10_000}, {}], True),
+        ([{"session.timeout.ms": 10_000, "group.protocol": "consumer"}], True),
+        ([{"session.timeout.ms": 10_000, "group.protocol": "classic"}], False),
+        ([], True),
+    ],
+    ids=["the longest", "all short", "one has the default", "the broker decides", "the member decides", "not known"],
+)
+def test_a_session_is_as_long_as_its_member_says(members: list[dict[str, Any]], reached: bool, tmp_path: Path) -> None:
+    """The fault was over 40 s before two members had the partition."""
+    clients = {f"consumer {101 + n}": member for n, member in enumerate(members)}
+    told, found = history(tmp_path, [OWNED], "send a ok @0", "end 0..1", "fault cut b1 50..60", clients=clients)
+    assert faulted(told, told.faults, found) is reached
 
 
 #: A record that was in flight from 10 to 12 s, and is there twice.
