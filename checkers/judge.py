@@ -163,6 +163,7 @@ def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly, fou
         elected=sent.elected,
         resent=sent.again,
         held_back=sent.held,
+        overdrawn=sent.overdrawn,
         given_up_beside=anomaly is DUPLICATED
         and given_up_beside(history, found.of(DUPLICATED))
         and not len(late_copies(history, DUPLICATED, found.of(DUPLICATED))),

@@ -34,9 +34,10 @@ _OWNED = pa.schema([("since_ns", pa.int64()), ("other_until_ns", pa.int64())])
 #: How long a healed fault may have after-effects: brokers start, leaders change, clients connect again.
 _FELT_NS = 10_000_000_000
 
-#: A record, with the time in which it was in flight; and the same with its producer.
+#: A record, with the time in which it was in flight; the same with its producer; and with its copies.
 _RECORD_IN_FLIGHT = pa.schema([*IN_FLIGHT, ("record_id", pa.int64())])
 _SENT_BY = pa.schema([*_RECORD_IN_FLIGHT, ("worker", pa.int32())])
+_COPIES_IN_FLIGHT = pa.schema([*_RECORD_IN_FLIGHT, ("copies", pa.int64()), ("which", pa.string())])
 
 #: Faults that may hold back a request until another one with the same record was answered.
 _HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
@@ -136,11 +137,13 @@ class Disturbances:
 @dataclass(frozen=True)
 class Resent:
     """For an anomaly: whether each record may have been sent ``again`` before its acknowledgement; whether each was in
-    flight during an election (``elected``); and whether a fault may have ``held`` back each late copy."""
+    flight during an election (``elected``); whether a fault may have ``held`` back each late copy; and whether a record
+    has more copies than retries allow (``overdrawn``)."""
 
     again: bool
     elected: bool
     held: bool = False
+    overdrawn: bool = False
 
 
 def resent(
@@ -164,12 +167,20 @@ def resent(
         late = (copies or late_copies)(history, anomaly, found)
         return Resent(again=not len(late), elected=True, held=bool(len(late)))
     each = disturbances(history, faults)
-    stored = [_until_reported(history, found, _RECORD_IN_FLIGHT)]
-    again, elected = (_of_all(stored, each, which) for which in (Disturbances.resent, Disturbances.refused))
+    rows = _until_reported(history, found, _COPIES_IN_FLIGHT)
+    again, elected = (_of_all([rows], each, which) for which in (Disturbances.resent, Disturbances.refused))
     late = (copies or late_copies)(history, anomaly, found) if again else ()
     if not len(late):
-        return Resent(again, elected)
+        overdrawn = again and _overdrawn(rows, each, history.run_file.configuration.retries)
+        return Resent(again and not overdrawn, elected, overdrawn=overdrawn)
     return Resent(again=False, elected=elected, held=_of_all([late], each, Disturbances.held_back))
+
+
+def _overdrawn(rows: pa.Table, each: Mapping[Partition, Disturbances], retries: int) -> bool:
+    """Whether a record has more copies than one for each time that it may be sent, though no election let it be sent
+    once more."""
+    more = rows.filter(pc.and_(pc.greater(rows["copies"], retries + 1), pc.equal(rows["which"], "same incarnation")))
+    return bool(len(more)) and not _of_all([more], each, Disturbances.refused)
 
 
 def _until_reported(history: History, found: StoredRows, columns: pa.Schema) -> pa.Table:

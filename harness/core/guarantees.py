@@ -130,8 +130,8 @@ class Circumstances:
 
     A record that is there: ``elected``: another leader was elected while it was in flight. ``resent``: the producer may
     have sent it again before its acknowledgement came. ``held_back``: a copy was appended after the acknowledgement,
-    and a fault may have delayed that copy. ``given_up_beside``: its producer gave up another record while it was in
-    flight.
+    and a fault may have delayed that copy. ``overdrawn``: a record has more copies than retries allow.
+    ``given_up_beside``: its producer gave up another record while it was in flight.
 
     A run: ``faulted``: brokers were under a fault when a group's partition had two owners. ``replication_faulted``:
     under one that may have hit replication alone. ``final_read``: every log
@@ -152,6 +152,7 @@ class Circumstances:
     in_time: bool = False
     resent: bool = False
     held_back: bool = False
+    overdrawn: bool = False
     given_up_beside: bool = False
     faulted: bool = False
     replication_faulted: bool = False
@@ -394,6 +395,9 @@ _DOUBTS = (
     _Doubt("moved_unseen", {}, "nobody knows whether the group moved the partition in between"),
     _Doubt(
         "held_back", {"resent": True}, "nobody knows whether a fault held a copy back until another was acknowledged"
+    ),
+    _Doubt(
+        "overdrawn", {"resent": True}, "nobody knows whether a producer sent a record more often than retries allows"
     ),
     _Doubt(
         "replication_faulted",

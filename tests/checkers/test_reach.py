@@ -470,6 +470,26 @@ def test_without_acknowledgements_nothing_is_sent_again_but_connections_may_chan
     assert resent(told, anomaly, found, told.faults, none_late).again is sent_again
 
 
+@pytest.mark.parametrize(
+    ("copies", "which", "led", "got"),
+    [
+        (2, "same incarnation", LED, (True, False)),
+        (3, "same incarnation", LED, (False, True)),
+        (3, "across incarnations", LED, (True, False)),
+        (3, "same incarnation", (LED[0].replace("40", "10"), "saw b2 @11 leader=2 epoch=1 isr=2"), (True, False)),
+    ],
+    ids=["as many as that", "one more", "handed over again", "one more, and an election"],
+)
+def test_a_record_has_no_more_copies_than_its_producer_may_send(
+    copies: int, which: str, led: tuple[str, ...], got: tuple[bool, bool], tmp_path: Path
+) -> None:
+    row = COPIED | {"copies": copies, "which": which}
+    lines = ("send a ok @0", "end 0..1", *led, "fault cut b1 9..15")
+    told, found = history(tmp_path, [row], *lines, idempotence=False, retries=1)
+    one = resent(told, DUPLICATED, found, told.faults, none_late)
+    assert (one.again, one.overdrawn) == got
+
+
 def test_others_do_not_tell_what_was_in_the_way(tmp_path: Path) -> None:
     assert again(tmp_path, COPIED, *LED, origin=Origin.JEPSEN) == (True, True)
 
@@ -531,6 +551,7 @@ SEEN_OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in SEEN_LATE)
         ("duplicated", (*MEANWHILE, CUT_OFF[1]), {}, Standing.VIOLATION),
         long_case("duplicated", (*MEANWHILE, *CUT_OFF), {"retries": 0}, Standing.VIOLATION),
         long_case("duplicated", (*MEANWHILE, *CUT_OFF), {"idempotence": True}, Standing.VIOLATION),
+        ("duplicated", (*MEANWHILE[:-1], "final a @3", "end 0..4", *KILLED), {"retries": 1}, Standing.UNDECIDED),
         ("duplicated", (*GIVEN_UP, *KILLED), {}, Standing.PERMITTED),
         ("duplicated", (*GIVEN_UP, KILLED[1]), {}, Standing.VIOLATION),
         long_case("duplicated", (*GIVEN_UP, *KILLED), {"acks": "0"}, Standing.VIOLATION),
@@ -553,7 +574,13 @@ SEEN_OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in SEEN_LATE)
     ],
     ids=[
         *("cut off meanwhile", "killed meanwhile", "no fault", "no retries", "idempotent"),
-        *("given up", "given up without a fault", "no acknowledgement to lose", "afterwards, held perhaps"),
+        *(
+            "more copies than retries",
+            "given up",
+            "given up without a fault",
+            "no acknowledgement to lose",
+            "afterwards, held perhaps",
+        ),
         *("afterwards, and nothing held it", "a fault perhaps", "overtaken", "overtaken without a fault", "too late"),
         *("under a later epoch", "under a later epoch, held perhaps", "acknowledged under that epoch"),
         *("moved to a later epoch", "moved to a later epoch, held perhaps", "moved, acknowledged under that epoch"),
