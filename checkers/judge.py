@@ -165,6 +165,7 @@ def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly, fou
         held_back=sent.held,
         overdrawn=sent.overdrawn,
         given_up_beside=anomaly is DUPLICATED
+        and history.run_file.configuration.idempotence
         and given_up_beside(history, found.of(DUPLICATED))
         and not len(late_copies(history, DUPLICATED, found.of(DUPLICATED))),
         faulted=faulted(history, faults, owned),

@@ -6,7 +6,6 @@ duplicated or late.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -89,19 +88,23 @@ def given_up_beside(history: History, duplicated: StoredRows) -> bool:
     given_up = given_up.filter(pc.is_valid(given_up["completed_ns"])).sort_by("completed_ns")
     if not len(given_up):
         return False
-    workers, ended, records = (given_up[name].to_numpy() for name in ("worker", "completed_ns", "record_id"))
-    by = {int(worker): (ended[workers == worker], records[workers == worker]) for worker in np.unique(workers)}
     rows = _until_reported(history, duplicated, _SENT_BY)
-    return all(_amid(*by.get(row["worker"], (ended[:0], records[:0])), row) for row in rows.to_pylist())
-
-
-def _amid(times: npt.NDArray[np.int64], records: npt.NDArray[np.int64], row: Mapping[str, Any]) -> bool:
-    """Whether another one of the ``records`` was given up while this one was in flight. ``times``: when each was."""
-    if row["sent_ns"] is None:
+    if rows["worker"].null_count or rows["sent_ns"].null_count:
         return False
-    until = NEVER if row["acknowledged_ns"] is None else row["acknowledged_ns"]
-    first, last = np.searchsorted(times, [row["sent_ns"], until], side="right")
-    return bool((records[first:last] != row["record_id"]).any())
+    return all(
+        _amid(given_up.filter(pc.equal(given_up["worker"], worker)), rows.filter(pc.equal(rows["worker"], worker)))
+        for worker in rows["worker"].unique()
+    )
+
+
+def _amid(given_up: pa.Table, rows: pa.Table) -> bool:
+    """Whether another record was ``given_up`` while each of these was in flight."""
+    times, records = (given_up[name].to_numpy() for name in ("completed_ns", "record_id"))
+    ids, sent = (rows[name].to_numpy() for name in ("record_id", "sent_ns"))
+    until = pc.fill_null(rows["acknowledged_ns"], NEVER).to_numpy()
+    first, last = (np.searchsorted(times, at, side="right") for at in (sent, until))
+    itself = np.flatnonzero(np.isin(ids, records))
+    return bool((first < last).all()) and all((records[first[n] : last[n]] != ids[n]).any() for n in itself)
 
 
 Window = tuple[int, int]

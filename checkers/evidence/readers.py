@@ -78,18 +78,16 @@ def assignments(history: History, polls: DataFrame) -> list[Row]:
         .agg(F.expr("max(at_ns) filter (where event = 'assign')").alias("since_ns"), F.max("at_ns").alias("placed_ns"))
         .where("since_ns is not null")
     )
-    return [
-        row.asDict()
-        for row in F.broadcast(assigned)
-        .join(polls.select(*READER, "at_ns", "next", "records"), on=READER, how="left")
-        .groupBy(*READER, "since_ns")
+    reached = (
+        polls.join(F.broadcast(assigned), on=READER)
+        .groupBy(*READER)
         .agg(
             F.expr("max(next) filter (where at_ns >= placed_ns)").alias("at"),
             F.max("next").alias("furthest"),
             F.sum("records").alias("given"),
         )
-        .collect()
-    ]
+    )
+    return [row.asDict() for row in F.broadcast(assigned).join(reached, on=READER, how="left").collect()]
 
 
 def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
