@@ -101,7 +101,7 @@ def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
             parties.setdefault((of, None if run.configuration.grouped else one["reader"]), []).append(one)
     found = [(of, *_last_of(members)) for (of, _), members in sorted(parties.items(), key=lambda item: str(item[0]))]
     return [
-        Reader(*of, last["reader"], None if at is None or (not given and at >= ends[of]["log_end"]) else at)
+        Reader(*of, last["reader"], None if not given and not 0 < (at or 0) < ends[of]["log_end"] else at)
         for of, last, at, given in found
         if (last["reader"], last["incarnation"]) not in dead and (not given or (at or 0) < ends[of]["log_end"])
         if run.heals_all or not given

@@ -15,10 +15,10 @@ LOG = ("send a ok @0", "send b ok @1", "final a @0", "final b @1", "end 0..2")
 GIVEN = ("live a @0 r1 t5", "live b @1 r1 t6")
 
 ALONE = {
-    "who got nothing": ((*LOG, "place r1 assign t1"), ["stopped at 0 of {}-0, before 2 records"]),
+    "who got nothing": ((*LOG, "place r1 assign t1"), ["got nothing of {}-0, before 2 records"]),
     "who got nothing, wherever the log began": (
         (*LOG, "place r1 assign @1 t1"),
-        ["stopped at 0 of {}-0, before 2 records"],
+        ["got nothing of {}-0, before 2 records"],
     ),
     "who stopped early": (
         (*LOG, "place r1 assign @0 t1", "live a @0 r1 t5"),
@@ -29,7 +29,7 @@ ALONE = {
         (*LOG, "place r1 assign t1", "place r1 end-of-partition @2 t6"),
         ["got nothing of {}-0, before 2 records"],
     ),
-    "who began at the end": ((*LOG, "place r1 assign @2 t7"), ["stopped at 0 of {}-0, before 2 records"]),
+    "who began at the end": ((*LOG, "place r1 assign @2 t7"), ["got nothing of {}-0, before 2 records"]),
     "who began within and got the rest": ((*LOG, "place r1 assign @1 t1", GIVEN[1]), []),
     "who was given all there is: markers stand behind it": (
         (*LOG[:-1], "end 0..9", "place r1 assign t1", *GIVEN),
@@ -50,17 +50,17 @@ ALONE = {
             "place r1 assign p1 t1",
             *GIVEN,
         ),
-        ["stopped at 0 of {}-1, before 1 records"],
+        ["got nothing of {}-1, before 1 records"],
     ),
     "what was not read to its end proves nothing": ((*LOG[:-1], "end 0..2 read 1", "place r1 assign t1"), []),
     "each reader for himself": (
         (*LOG, "place r1 assign t1", *GIVEN, "place r2 assign t1"),
-        ["stopped at 0 of {}-0, before 2 records"],
+        ["got nothing of {}-0, before 2 records"],
     ),
     "who was killed": ((*LOG, "place r1 assign t1", "killed r1"), []),
     "whose earlier life was killed": (
         (*LOG, "place r1 assign t1", "killed r1", "place r1 i1 assign t2"),
-        ["stopped at 0 of {}-0, before 2 records"],
+        ["got nothing of {}-0, before 2 records"],
     ),
     "whose earlier life had read all": (
         (*LOG, "place r1 assign t1", *GIVEN, "place r1 i1 assign t8"),
@@ -124,7 +124,7 @@ STAYING = {
     "who was given some": ((*LOG, "place r1 assign @0 t1", "live a @0 r1 t5"), []),
     "who got nothing": (
         (*LOG, "place r1 assign @0 t1", "place r1 end-of-partition @0 t2"),
-        ["stopped at 0 of {}-0, before 2 records"],
+        ["got nothing of {}-0, before 2 records"],
     ),
 }
 

@@ -15,7 +15,7 @@ from tests.simulated.truth import Permits
 
 #: At most so many of a truth are undecided.
 _MOST_UNDECIDED = 0.1
-#: Of a few histories, in which one alone may be as much.
+#: Of a few histories, in which one alone may be as much, and of those that were observed seldom.
 _MOST_UNDECIDED_OF_FEW = 0.12
 
 #: Settings under which records are lost in many ways: what CI judges as stored runs, half of it with bugs.
@@ -83,7 +83,7 @@ def test_what_was_judged_wrongly_once_is_no_more(seeds: list[int], isolating: bo
 def test_a_thousand_histories_are_decided_as_they_truly_were(seldom: bool) -> None:
     found = _decided_in_parallel(_THOUSAND, seldom)
     assert {one.settings for one in found} == {settings_of(seed, seldom).name for seed in _THOUSAND}
-    agrees(found)
+    agrees(found, _MOST_UNDECIDED_OF_FEW if seldom else _MOST_UNDECIDED)
 
 
 def _decided_in_parallel(seeds: Sequence[int], seldom: bool = False) -> list[Judged]:
