@@ -163,7 +163,7 @@ def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly, fou
         elected=sent.elected,
         resent=sent.again,
         held_back=sent.held,
-        overdrawn=sent.overdrawn,
+        too_many_copies=sent.too_many_copies,
         given_up_beside=anomaly is DUPLICATED
         and history.run_file.configuration.idempotence
         and given_up_beside(history, found.of(DUPLICATED))

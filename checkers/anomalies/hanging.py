@@ -97,7 +97,7 @@ def _replaced(stored: StoredRun, send: Row) -> bool:
     """Whether a later incarnation of its producer began a transaction: it ended the open one before (KIP-98,
     InitProducerId)."""
     later = (pc.field("worker") == send["worker"]) & (pc.field("incarnation") > send["incarnation"])
-    return any(True for _ in stored.rows("transactions", later))
+    return bool(stored.rows("transactions", later))
 
 
 def _ended_late(earlier: Iterable[Row], faults: Iterable[Row], by_ns: int) -> bool:

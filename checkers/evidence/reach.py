@@ -141,12 +141,12 @@ class Disturbances:
 class Resent:
     """For an anomaly: whether each record may have been sent ``again`` before its acknowledgement; whether each was in
     flight during an election (``elected``); whether a fault may have ``held`` back each late copy; and whether a record
-    has more copies than retries allow (``overdrawn``)."""
+    has more copies than retries allow (``too_many_copies``)."""
 
     again: bool
     elected: bool
     held: bool = False
-    overdrawn: bool = False
+    too_many_copies: bool = False
 
 
 def resent(
@@ -174,12 +174,12 @@ def resent(
     again, elected = (_of_all([rows], each, which) for which in (Disturbances.resent, Disturbances.refused))
     late = (copies or late_copies)(history, anomaly, found) if again else ()
     if not len(late):
-        overdrawn = again and _overdrawn(rows, each, history.run_file.configuration.retries)
-        return Resent(again and not overdrawn, elected, overdrawn=overdrawn)
+        too_many_copies = again and _too_many_copies(rows, each, history.run_file.configuration.retries)
+        return Resent(again and not too_many_copies, elected, too_many_copies=too_many_copies)
     return Resent(again=False, elected=elected, held=_of_all([late], each, Disturbances.held_back))
 
 
-def _overdrawn(rows: pa.Table, each: Mapping[Partition, Disturbances], retries: int) -> bool:
+def _too_many_copies(rows: pa.Table, each: Mapping[Partition, Disturbances], retries: int) -> bool:
     """Whether a record has more copies than one for each time that it may be sent, though no election let it be sent
     once more."""
     more = rows.filter(pc.and_(pc.greater(rows["copies"], retries + 1), pc.equal(rows["which"], "same incarnation")))

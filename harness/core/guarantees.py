@@ -130,7 +130,7 @@ class Circumstances:
 
     A record that is there: ``elected``: another leader was elected while it was in flight. ``resent``: the producer may
     have sent it again before its acknowledgement came. ``held_back``: a copy was appended after the acknowledgement,
-    and a fault may have delayed that copy. ``overdrawn``: a record has more copies than retries allow.
+    and a fault may have delayed that copy. ``too_many_copies``: a record has more copies than retries allow.
     ``given_up_beside``: its producer gave up another record while it was in flight.
 
     A run: ``faulted``: brokers were under a fault when a group's partition had two owners. ``replication_faulted``:
@@ -152,7 +152,7 @@ class Circumstances:
     in_time: bool = False
     resent: bool = False
     held_back: bool = False
-    overdrawn: bool = False
+    too_many_copies: bool = False
     given_up_beside: bool = False
     faulted: bool = False
     replication_faulted: bool = False
@@ -397,7 +397,9 @@ _DOUBTS = (
         "held_back", {"resent": True}, "nobody knows whether a fault held a copy back until another was acknowledged"
     ),
     _Doubt(
-        "overdrawn", {"resent": True}, "nobody knows whether a producer sent a record more often than retries allows"
+        "too_many_copies",
+        {"resent": True},
+        "nobody knows whether a producer sent a record more often than retries allows",
     ),
     _Doubt(
         "replication_faulted",

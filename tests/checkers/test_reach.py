@@ -487,7 +487,7 @@ def test_a_record_has_no_more_copies_than_its_producer_may_send(
     lines = ("send a ok @0", "end 0..1", *led, "fault cut b1 9..15")
     told, found = history(tmp_path, [row], *lines, idempotence=False, retries=1)
     one = resent(told, DUPLICATED, found, told.faults, none_late)
-    assert (one.again, one.overdrawn) == got
+    assert (one.again, one.too_many_copies) == got
 
 
 def test_others_do_not_tell_what_was_in_the_way(tmp_path: Path) -> None:
