@@ -46,7 +46,7 @@ class Machine:
 def machine(tmp_path: Path) -> Machine:
     """All that is needed, for a user who is not root, whose path has no /usr/sbin; and a virtual environment that is
     there already."""
-    for folder in ("bin", "scripts", ".venv/bin", ".venv/share/kafka-trial"):
+    for folder in ("bin", "scripts", ".venv/bin", ".venv/share/kafka-trial/conf"):
         (tmp_path / folder).mkdir(parents=True)
     for name in ORDINARY:
         (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))

@@ -10,14 +10,15 @@ import tempfile
 from pathlib import Path
 
 from checkers.judge import judge
-from checkers.spark.session import ARCHIVE, session
+from checkers.spark.session import ARCHIVE, NO_CONF, session
 from harness.core.errors import EnvironmentLacks
 
 
 def make(run: Path) -> None:
-    """Write ARCHIVE completely or not at all. Raises EnvironmentLacks if Spark's Java process writes none."""
+    """Write ARCHIVE completely or not at all. Raises EnvironmentLacks if Spark's Java process writes none, or if the
+    next one does not use it."""
     ARCHIVE.unlink(missing_ok=True)
-    ARCHIVE.parent.mkdir(parents=True, exist_ok=True)
+    NO_CONF.mkdir(parents=True, exist_ok=True)
     half = ARCHIVE.with_suffix(".half")
     spark = session(conf={"spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={half}"})
     with tempfile.TemporaryDirectory(prefix="kafka-trial-archive-") as scratch:
@@ -29,6 +30,17 @@ def make(run: Path) -> None:
     if not half.exists():
         raise EnvironmentLacks("this Java wrote no archive of classes")
     half.rename(ARCHIVE)
+    if not used():
+        ARCHIVE.unlink()
+        raise EnvironmentLacks("this Java does not use the archive of classes that it wrote")
+
+
+def used() -> bool:
+    """Whether a new session of this process has classes from ARCHIVE. Java is silent if it ignores it."""
+    with tempfile.TemporaryDirectory(prefix="kafka-trial-archive-") as scratch:
+        classes = Path(scratch, "classes")
+        session(conf={"spark.driver.extraJavaOptions": f"-Xlog:class+load:file={classes}"})
+        return "shared objects file (top)" in classes.read_text()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyspark
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -23,7 +24,11 @@ from checkers.spark.settings import PINNED, check
 from harness.core.errors import EnvironmentLacks
 
 #: The archive of Spark's classes, mapped when the Java process starts (checkers/spark/class_archive.py makes it).
-ARCHIVE = Path(sys.prefix, "share", "kafka-trial", "spark.jsa")
+ARCHIVE = Path(sys.prefix, "share", "kafka-trial", "spark.jsa").resolve()
+
+#: The empty directory that is Spark's configuration directory. It is on the class path of the Java process, and Java
+#: only maps an archive that was made with the same class path.
+NO_CONF = ARCHIVE.with_name("conf")
 
 _JAVA = "spark.driver.extraJavaOptions"
 _GIB = 1 << 30
@@ -249,8 +254,9 @@ def _surroundings(scratch: Path) -> Iterator[None]:
     """
     for name in [name for name in os.environ if name.startswith(("SPARK_", "PYSPARK_"))]:
         del os.environ[name]
-    ours = {"SPARK_CONF_DIR": str(scratch / "conf"), "LC_ALL": "C.UTF-8"}
-    (scratch / "conf").mkdir()
+    conf = NO_CONF if NO_CONF.is_dir() else Path(tempfile.mkdtemp(dir=scratch))
+    home = Path(pyspark.__file__).resolve().parent
+    ours = {"SPARK_CONF_DIR": str(conf), "SPARK_HOME": str(home), "LC_ALL": "C.UTF-8"}
     before = {name: os.environ.get(name) for name in ours}
     os.environ.update(ours)
     try:

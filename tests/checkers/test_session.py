@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.spark.refusal import reason, refusal
-from checkers.spark.session import driver_memory, session, settings
+from checkers.spark.session import ARCHIVE, driver_memory, session, settings
 from checkers.spark.settings import PINNED
 from harness.core.errors import ScenarioError
 
@@ -214,6 +215,19 @@ def test_another_sparks_surroundings_are_not_ours(tmp_path: Path) -> None:
         check=False,
     )
     assert (told.stdout.split(), told.stderr) == (["2", *PINNED.values(), "-"], "")
+
+
+_USED = "from checkers.spark.class_archive import used; print(used())"
+
+
+def test_the_archive_of_classes_is_used_by_the_java_that_made_it() -> None:
+    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+    told = subprocess.run([java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=True)
+    version = next(line.split(" = ")[1] for line in told.stderr.splitlines() if " java.vm.version = " in line)
+    with ARCHIVE.open("rb") if ARCHIVE.exists() else BytesIO() as archive:
+        made_by_it = version.encode() in archive.read(4096)
+    done = subprocess.run([sys.executable, "-c", _USED], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(made_by_it)]
 
 
 _JUDGE = """
