@@ -43,20 +43,23 @@ def skipping_starts(history: History) -> list[dict[str, Any]]:
         return []
     wanted = pc.field("event").isin(_ASKS_OR_BEGINS) & pc.field("offset").is_valid()
     positions = history.stored.table("positions", wanted, [*PARTITION, "at_ns", "event", "offset", "reader"])
-    asked = pc.any(pc.equal(positions["event"], "committing")).as_py()
-    return skipping_starts_in(positions) if asked or not history.run_file.configuration.commits_first else []
+    # (Runs that tell the tables of each client record requests of commits, even if there were none.)
+    recorded = bool(history.run_file.writes) or pc.any(pc.equal(positions["event"], "committing")).as_py()
+    if not recorded and history.run_file.configuration.commits_first:
+        return []
+    return skipping_starts_in(positions, recorded)
 
 
-def skipping_starts_in(positions: pa.Table) -> list[dict[str, Any]]:
+def skipping_starts_in(positions: pa.Table, requests_are_recorded: bool) -> list[dict[str, Any]]:
     """``skipping_starts`` on the rows of the table.
 
     Every requested commit counts, even if its answer is an error: it may have been committed. Each request is in the
-    journal before it is sent (workloads/clients/consuming.py). So, if any is recorded, a partition for which none was
-    made before is to be read from the log start: 0, because the final log has nothing below its start.
+    journal before it is sent (workloads/clients/consuming.py). So, if requests are recorded, a partition for which none
+    was made before is to be read from the log start: 0, because the final log has nothing below its start.
     """
     # At the same time, a request of a commit counts before an assignment.
     rows = sorted(positions.to_pylist(), key=lambda row: (row["at_ns"], row["event"] == "assign"))
-    at_first = 0 if any(row["event"] == "committing" for row in rows) else None
+    at_first = 0 if requests_are_recorded else None
     stood: dict[tuple[str, int], int] = {}
     found = []
     for row in rows:

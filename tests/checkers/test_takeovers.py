@@ -12,7 +12,7 @@ from harness.history.paths import parts
 from tests.checkers.notation import by_hand, write
 
 
-def told(*rows: str) -> list[tuple[int, int, int]]:
+def told(*rows: str, recorded: bool = True) -> list[tuple[int, int, int]]:
     """Partition, and from where to where, of what was passed over. A row: ``event @offset t1 p0``."""
     split = [row.split() for row in rows]
     table = pa.Table.from_pylist(
@@ -34,7 +34,7 @@ def told(*rows: str) -> list[tuple[int, int, int]]:
             ]
         ),
     )
-    return [(one["partition"], one["passed_from"], one["passed_to"]) for one in skipping_starts_in(table)]
+    return [(one["partition"], one["passed_from"], one["passed_to"]) for one in skipping_starts_in(table, recorded)]
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,7 @@ def told(*rows: str) -> list[tuple[int, int, int]]:
         (("committing @4 t2 p1", "assign @6 t4 p0"), [(0, 0, 6)]),
         (("committing @4 t2 p1", "assign @0 t4 p0"), []),
         (("assign @6 t1 p0", "committing @8 t4 p0"), [(0, 0, 6)]),
-        (("assign @0 t1 p0", "assign @6 t4 p0"), []),
-        (("commit @4 t2 p1", "assign @6 t4 p0"), []),
-        (("commit @4 t2 p0", "assign @6 t4 p0"), [(0, 4, 6)]),
+        (("assign @0 t1 p0", "assign @6 t4 p0"), [(0, 0, 6)]),
         ((), []),
     ],
 )
@@ -60,6 +58,32 @@ def test_what_was_asked_before_tells_where_the_next_owner_may_begin(
     rows: tuple[str, ...], passed: list[tuple[int, int, int]]
 ) -> None:
     assert told(*rows) == passed
+
+
+@pytest.mark.parametrize(
+    ("rows", "passed"),
+    [
+        (("assign @0 t1 p0", "assign @6 t4 p0"), []),
+        (("commit @4 t2 p1", "assign @6 t4 p0"), []),
+        (("commit @4 t2 p0", "assign @6 t4 p0"), [(0, 4, 6)]),
+    ],
+)
+def test_where_requests_are_not_recorded_only_a_commit_tells_it(
+    rows: tuple[str, ...], passed: list[tuple[int, int, int]]
+) -> None:
+    assert told(*rows, recorded=False) == passed
+
+
+@pytest.mark.parametrize("tells", [False, True])
+def test_a_group_without_any_request_starts_at_the_log_start_if_its_run_would_record_one(
+    tells: bool, tmp_path: Path
+) -> None:
+    members = {"consumer 101": {}, "consumer 102": {}}
+    writes = {"writes": dict.fromkeys(members, ("reads", "positions"))} if tells else {}
+    lines = ("place assign r1 @0 t1", "place revoke r1 t2", "place assign r2 @2 t3")
+    write(tmp_path, [by_hand(*lines)], grouped=True, clients=members, **writes)
+    found = skipping_starts(History.read(tmp_path, cast(Any, None)))
+    assert [(one["passed_from"], one["passed_to"]) for one in found] == [(0, 2)] * tells
 
 
 @pytest.mark.parametrize("missing", [False, True])
