@@ -15,6 +15,7 @@ from checkers.evidence.final_logs import NO_EPOCH, Holes, inside, logs, sparse
 from checkers.evidence.holders import stories
 from checkers.evidence.holding import Change, Has, Story, Why
 from checkers.evidence.leadership import Partition
+from checkers.evidence.record_ranges import HANDED_ON_NS
 from checkers.evidence.standing import observed, with_results
 from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import LOSS
@@ -75,6 +76,7 @@ def _case(row: Row, holes: Holes) -> Case:
         row.get("read_epoch"),
         read,
         bool(inside(holes, of, np.array([-1 if offset is None else offset]))[0]),
+        fetched_ns=None if row.get("last_read_ns") is None else row["last_read_ns"] - HANDED_ON_NS,
     )
 
 

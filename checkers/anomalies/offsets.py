@@ -35,28 +35,34 @@ def rewritten_offset(candidates: Candidates) -> DataFrame | None:
     shows both. Such a record is a candidate, so only the offsets of candidates are looked at. The id in a payload that
     fails its checksum is not reliable. Guarantee: a committed record is not truncated, so its offset is not used again
     (KIP-101, KIP-279). Returns: topic, partition, offset, record_id (one that is no longer there), records (all ids
-    seen there, -1 for a payload without an id), stands (the one in the final log)
+    seen there, -1 for a payload without an id), stands (the one in the final log), last_read_ns (when a consumer last
+    received one there that is not in the final log)
     """
     history = candidates.history
     acknowledged = history.sends.where("outcome = 'ok' and offset is not null")
     read = history.reads.where(f"intact and offset > {UNKNOWN_OFFSET}")
-    sightings = _sights(acknowledged, "1", "false").unionAll(_sights(read, "0", "phase = 'final'"))
+    live = "if(phase = 'live', read_ns, null)"
+    sightings = _sights(acknowledged, "1", "false", "null").unionAll(_sights(read, "0", "phase = 'final'", live))
     seen = history.laid_out(sightings).withColumn("number", F.expr(_NUMBER))
     suspicious = computed_once(_shared(seen) if candidates.bits is None else _of_candidates(seen, candidates.bits))
     if suspicious is None:
         return None
     return (
         seen.join(suspicious, on="number", how="left_semi")
+        .groupBy(*_OFFSET, "record_id")
+        .agg(F.expr("bool_or(last)").alias("last"), F.max("read_ns").alias("read_ns"))
         .groupBy(*_OFFSET)
         .agg(
             F.array_sort(F.collect_set("record_id")).alias("records"),
             F.expr("min(record_id) filter (where last)").alias("stands"),
+            F.expr("max(read_ns) filter (where not last)").alias("last_read_ns"),
         )
         .selectExpr(
             *_OFFSET,
             "nullif(get(filter(records, r -> not (r <=> stands)), 0), -1) as record_id",
             "records",
             "stands",
+            "last_read_ns",
         )
     )
 
@@ -167,9 +173,10 @@ def _lacking(history: History) -> DataFrame:
     )
 
 
-def _sights(rows: DataFrame, acknowledged: str, last: str) -> DataFrame:
+def _sights(rows: DataFrame, acknowledged: str, last: str, read_ns: str) -> DataFrame:
     record = f"coalesce(record_id, {_NO_ID}L) as record_id"
-    return rows.selectExpr(*_OFFSET, record, f"{acknowledged} as acknowledged", f"{last} as last")
+    facts = f"{acknowledged} as acknowledged", f"{last} as last", f"cast({read_ns} as bigint) as read_ns"
+    return rows.selectExpr(*_OFFSET, record, *facts)
 
 
 def _shared(seen: DataFrame) -> DataFrame:

@@ -20,8 +20,10 @@ RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "se
 #: SQL on ``transactions``: its producer requested the commit, and the coordinator may have got the request.
 ASKED_TO_COMMIT = "intent = 'commit' and ending_ns is not null and outcome != 'fail'"
 
-#: SQL on reads: the least and the greatest leader epoch that consumers received.
-_FIRST, _LAST = (f"{which}(leader_epoch) filter (where phase = 'live')" for which in ("min", "max"))
+#: SQL on reads: the least and the greatest leader epoch that consumers received, and when they received a record last.
+_LIVE = "phase = 'live' and intact"
+_FIRST, _LAST = (f"{which}(leader_epoch) filter (where {_LIVE} and leader_epoch >= 0)" for which in ("min", "max"))
+LAST_READ = f"max(read_ns) filter (where {_LIVE})"
 
 _KNOWN_EPOCH = "if(leader_epoch >= 0, leader_epoch, null)"
 
@@ -43,21 +45,21 @@ def lost(candidates: Candidates) -> DataFrame:
     offset and its log does not begin at 0, nobody knows (``maybe_deleted``).
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD, read_epoch (the leader epoch with which consumers received it at its offset, if all received the
-    same: the leader of that epoch wrote it, and that leader or a later one acknowledged it), in_transaction (only with
-    transactions, if acks is not all)
+    same: the leader of that epoch wrote it, and that leader or a later one acknowledged it), last_read_ns (when a
+    consumer last received it there), in_transaction (only with transactions, if acks is not all)
     """
     acknowledged = retained(candidates.history, candidates.sends("outcome = 'ok'"), maybe_deleted=False)
-    telling = "phase = 'final' and not intact or phase = 'live' and intact and leader_epoch >= 0"
     there = (
-        candidates.reads(telling)
+        candidates.reads(f"phase = 'final' and not intact or {_LIVE}")
         .groupBy(*STANDING)
         .agg(
             F.expr("bool_or(phase = 'final') as damaged"),
             F.expr(f"if({_FIRST} = {_LAST}, {_FIRST}, null) as read_epoch"),
+            F.expr(LAST_READ).alias("last_read_ns"),
         )
     )
     gone = acknowledged.join(there, on=STANDING, how="left").where("not coalesce(damaged, false)")
-    return gone.selectExpr(*OF_SEND, "read_epoch", *in_transaction(candidates.history))
+    return gone.selectExpr(*OF_SEND, "read_epoch", "last_read_ns", *in_transaction(candidates.history))
 
 
 def in_transaction(history: History) -> list[str]:
@@ -172,20 +174,21 @@ def corrupted(candidates: Candidates) -> DataFrame:
 
 def vanished(candidates: Candidates) -> DataFrame:
     """Read, then vanished: a consumer received a record at an offset, but the complete final log does not have it
-    there. (In a compacted topic: it does not have it at any offset.)
+    there. (In a compacted topic: it does not have it at any offset.) With two leader epochs it was there twice, and
+    counts twice.
 
     Guarantee: only committed messages are served to consumers (Kafka design, Replication): they read below the high
     watermark, and records below it must not be lost. Returns: RECORD, read_ns, read_epoch (the leader epoch that the
-    consumer received with it), in_transaction (as for ``lost``)
+    consumer received with it), last_read_ns, in_transaction (as for ``lost``)
     """
     history, sends = candidates.history, candidates.sends()
-    read = _deliveries(proven(_must_remain(candidates), sends))
+    read = _deliveries(proven(_must_remain(candidates), sends), also=["leader_epoch"])
     found_by = [*PARTITION, "record_id"] if history.run_file.compacted else STANDING
     there = proven(candidates.reads("phase = 'final'"), sends).select(*found_by)
     gone = retained(history, read.join(there, on=found_by, how="left_anti").select(*read.columns))
     also = in_transaction(history)
     rows = with_times(gone, sends, also)
-    return rows.selectExpr(*OF_READ, "read_ns", "read_epoch", *(["in_transaction"] if also else []))
+    return rows.selectExpr(*OF_READ, "read_ns", "read_epoch", "last_read_ns", *(["in_transaction"] if also else []))
 
 
 def damaged_in_place(candidates: Candidates) -> int:
@@ -248,10 +251,14 @@ def _without_unrecorded(history: History, reads: DataFrame) -> DataFrame:
 def _deliveries(reads: DataFrame, also: Sequence[str] = ()) -> DataFrame:
     """One row for each offset, record and value of the columns ``also``, no matter how often it was delivered.
 
-    Returns: topic, partition, offset, record_id, the columns ``also``, read_ns, read_epoch
+    Returns: topic, partition, offset, record_id, the columns ``also``, read_ns, read_epoch, last_read_ns
     """
     folded = reads.groupBy("topic", "partition", "offset", "record_id", *also)
-    return folded.agg(F.min("read_ns").alias("read_ns"), F.min("leader_epoch").alias("read_epoch"))
+    return folded.agg(
+        F.min("read_ns").alias("read_ns"),
+        F.min("leader_epoch").alias("read_epoch"),
+        F.max("read_ns").alias("last_read_ns"),
+    )
 
 
 def timed(history: History, found: DataFrame, also: Sequence[str] = ()) -> DataFrame:

@@ -20,7 +20,8 @@ class Case:
     log has records of one epoch below and above them. (If their own epoch is an earlier one, the hole need not be the
     reason that they are gone.) ``in_transaction``: they were sent in a transaction (None: not known). ``in_time``: of
     a transaction that hangs, whether its first write had reached the leader before its end (None: it had, unless an
-    earlier end of its producer came late).
+    earlier end of its producer came late). ``fetched_ns``: the consumer that got them last fetched them then, or later
+    (None: nobody got them).
     """
 
     of: Partition
@@ -36,6 +37,7 @@ class Case:
     first_until_ns: int | None = None
     in_transaction: bool | None = None
     in_time: bool | None = False
+    fetched_ns: int | None = None
 
 
 @dataclass(frozen=True)

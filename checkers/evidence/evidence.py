@@ -97,7 +97,7 @@ class Evidence:
 
     def alike(self, case: Case) -> tuple[object, ...]:
         """A key: records with the same key have the same decision."""
-        times = [case.sent_ns, case.until_ns, case.delivered_ns]
+        times = [case.sent_ns, case.until_ns, case.delivered_ns, case.fetched_ns]
         moments = self.moments(case.of)
         places = [None if at is None else int(np.searchsorted(moments, at, side="right")) for at in times]
         offset = case.first_offset

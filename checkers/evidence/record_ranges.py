@@ -34,17 +34,24 @@ _WIDEST = 1 << 62
 #: The columns of any anomaly from which runs are made; a column that an anomaly lacks is null.
 COLUMNS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
-    + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns", "read_ns", "last_offset")]
+    + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns")]
+    + [(name, pa.int64()) for name in ("read_ns", "last_read_ns", "last_offset")]
     + [("read_epoch", pa.int32()), ("in_transaction", pa.bool_()), ("in_time", pa.bool_())]
 )
 _BUCKET = ["topic", "partition", "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "read_at", "of_epoch"]
-_BUCKET += ["has_time", "in_transaction", "in_time"]
+_BUCKET += ["fetched_at", "has_time", "in_transaction", "in_time"]
 #: The facts about the records of a bucket, and how each is folded.
 _FOLDS = {
     **{"first_offset": "min", "last_offset": "max", "again_to": "max", "count": "sum", "acknowledged": "sum"},
     **{"from_ns": "min", "to_ns": "max", "acknowledged_from_ns": "min", "acknowledged_to_ns": "max"},
     **{"sent_ns": "min", "until_ns": "max", "read_ns": "max", "last_sent_ns": "max", "first_until_ns": "min"},
+    "fetched_ns": "max",
 }
+
+#: A consumer that is not stopped hands on what it fetched within a second: it polls all the time. It is a choice: a
+#: delivery so long after an event shows that the event did not take the record. (If the consumer was stopped, the loss
+#: is left undecided needlessly.)
+HANDED_ON_NS = 5_000_000_000
 
 
 @dataclass(frozen=True)
@@ -111,15 +118,16 @@ def _marked(
     evidence: Evidence | None,
 ) -> pa.Table:
     """A row for each record: its bucket, and the facts to fold."""
-    topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_offset, read_epoch, *known = piece.columns
+    topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_read_ns, last_offset, *known = piece.columns
+    fetched_ns = pc.subtract(last_read_ns, HANDED_ON_NS)
     at_ns = pc.coalesce(acknowledged_ns, sent_ns, read_ns, 0)
     until_ns = pc.coalesce(acknowledged_ns, read_ns)
     length = len(piece)
-    term, sent_at, until_at, read_at, of_epoch = (np.zeros(length, np.int64) for _ in range(5))
+    term, sent_at, until_at, read_at, fetched_at, of_epoch = (np.zeros(length, np.int64) for _ in range(6))
     hole = np.zeros(length, bool)
     at, offsets = at_ns.to_numpy(), pc.fill_null(offset, -1).to_numpy()
     sent, until = pc.fill_null(sent_ns, BEFORE).to_numpy(), pc.fill_null(until_ns, NEVER).to_numpy()
-    read = pc.fill_null(read_ns, NEVER).to_numpy()
+    read, fetched = pc.fill_null(read_ns, NEVER).to_numpy(), pc.fill_null(fetched_ns, BEFORE).to_numpy()
     for of, here in each_partition(topic, partition):
         own = led.get(of, [])
         # (The first term began before it was first seen.)
@@ -132,13 +140,15 @@ def _marked(
             sent_at[here] = np.searchsorted(moments, sent[here], side="right")
             until_at[here] = np.searchsorted(moments, until[here], side="right")
             read_at[here] = np.searchsorted(moments, read[here], side="right")
+            fetched_at[here] = np.searchsorted(moments, fetched[here], side="right")
             of_epoch[here] = np.searchsorted(edges, offsets[here], side="right")
     has_time = pc.is_valid(acknowledged_ns)
+    read_epoch, *known = known
     of_bucket = [topic, partition, term, hole, pc.divide(offset, width), read_epoch]
-    keys = [*of_bucket, sent_at, until_at, read_at, of_epoch, has_time, *known]
+    keys = [*of_bucket, sent_at, until_at, read_at, of_epoch, fetched_at, has_time, *known]
     columns = [offset, offset, last_offset, pa.repeat(1, length), has_time.cast(pa.int64())]
     times = [at_ns, at_ns, acknowledged_ns, acknowledged_ns, sent_ns, until_ns, read_ns]
-    times += [sent_ns, until_ns]
+    times += [sent_ns, until_ns, fetched_ns]
     return pa.table([*keys, *columns, *times], [*_BUCKET, *_FOLDS])
 
 
@@ -166,6 +176,7 @@ def _record_range(row: Mapping[str, Any]) -> RecordRange:
         row["first_until_ns"],
         row["in_transaction"],
         row["in_time"],
+        row["fetched_ns"],
     )
     return RecordRange(**{name: row[name] for name in columns}, first_ns=first_ns, last_ns=last_ns, case=case)
 

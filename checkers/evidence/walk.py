@@ -98,8 +98,12 @@ class Walk(Spread):
     def decision(self) -> Decision:
         """The decision about the records. An event that came after another write had been acknowledged in their place
         does not excuse their loss: their leader may have lacked them before. (Another broker may still have had
-        them.)"""
+        them.) Nor does an event after which a consumer still fetched them."""
         found, gone = self._decision(), self.evidence.gone(self.case)
+        if found.standing is Standing.PERMITTED and found.event is not None and self._fetched_after(found.event):
+            found = self._undecided("a consumer still got it after that", found.may_have)
+        if self.case.fetched_ns is not None:
+            found = replace(found, may_have=frozenset(n for n in found.may_have if not self._fetched_in_later(n)))
         if gone is None or found.standing is Standing.VIOLATION:
             return found
         event = found.event
@@ -107,6 +111,18 @@ class Walk(Spread):
             return replace(found, may_have=frozenset(n for n in found.may_have if n <= gone.term))
         late = event.at_ns > gone.by_ns if event.term is None else event.term > gone.term
         return self._undecided("something else had been acknowledged in its place before", []) if late else found
+
+    def _fetched_after(self, event: Event) -> bool:
+        """Whether a consumer fetched the records after an event had taken them from every leader of that time."""
+        if event.term is not None:
+            return self._fetched_in_later(event.term)
+        lost = (NEVER if row["injected_ns"] is None else row["injected_ns"] for row in self.wiped.values())
+        return self.case.fetched_ns is not None and self.case.fetched_ns > max(lost)
+
+    def _fetched_in_later(self, n: int) -> bool:
+        """Whether a consumer fetched the records when every earlier leader than that of a term was over."""
+        fetched_ns = self.case.fetched_ns
+        return fetched_ns is not None and min(self.elections.open(fetched_ns, NEVER), default=n) >= n
 
     def _decision(self) -> Decision:
         promise = untaken(self.anomaly, self.evidence.configuration, self.case)
@@ -146,7 +162,7 @@ class Walk(Spread):
                     self._now(terms[n].seen_ns, broker, Has.MAY, Why.DOUBTED, n)
             else:
                 if taken is None:
-                    self._elected(n, Why.TOOK)
+                    self._elected(n, Why.PERHAPS_ELECTED if self._fetched_in_later(n) else Why.TOOK)
                 if taken is None or back:
                     found = self._taken(n, has, perhaps)
                     if taken is not None and found.standing is not taken.standing:

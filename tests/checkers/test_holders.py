@@ -27,7 +27,7 @@ from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import spans
 from checkers.evidence.neighbours import attached
-from checkers.evidence.record_ranges import COLUMNS, RecordRange, record_ranges
+from checkers.evidence.record_ranges import COLUMNS, HANDED_ON_NS, RecordRange, record_ranges
 from checkers.evidence.standing import possible_faults
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
 from harness.core.faults import Row
@@ -145,6 +145,7 @@ def decided(*lines: str, anomaly: Anomaly = LOST, guarded: bool = False, **setti
     read = [row for row in told.rows["reads"] if row["phase"] == "live" and row["record_id"] == told.ids["r"]]
     acknowledged = send["outcome"] == "ok"
     delivered = min((row["read_ns"] for row in read), default=None) if anomaly is VANISHED else None
+    last = max((row["read_ns"] for row in read if row["offset"] == send["offset"]), default=None)
     case = Case(
         ("trial", send["partition"]),
         send["invoked_ns"],
@@ -156,6 +157,7 @@ def decided(*lines: str, anomaly: Anomaly = LOST, guarded: bool = False, **setti
         delivered,
         in_hole(told, send),
         in_transaction=send["transaction"] is not None,
+        fetched_ns=None if last is None else last - HANDED_ON_NS,
     )
     return holders.decided(Evidence(**{**vars(known), "last_replica_guarded": guarded}), anomaly, case)
 

@@ -1,0 +1,93 @@
+"""A record that a consumer still got after an event was not taken by that event."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from checkers.judge import judge
+from harness.core.anomalies import LOST, VANISHED, Anomaly
+from harness.core.verdict import Standing
+from tests.checkers.notation import by_hand, write
+from tests.checkers.test_holders import CUT, LONELY, UNCLEAN, decided, saw
+
+PERMITTED, VIOLATION, UNDECIDED = Standing.PERMITTED, Standing.VIOLATION, Standing.UNDECIDED
+
+#: As LONELY, but b1 was only cut off, and led on until it heard of b2 at 41 s.
+CUT_OFF = [
+    *saw("b1,b2,b3", "0..4", 1, 0, "1,2,3"),
+    *saw("b1", "5..40", 1, 0, "1"),
+    *saw("b2,b3", "5..25", 1, 0, "1"),
+    "fault cut b1 20..40 kind=isolate clients=kept",
+    *saw("b2,b3", "26..60", 2, 1, "2"),
+    *saw("b1", "41..60", 2, 1, "2"),
+]
+#: The only replica lost its disk at 20 s.
+WIPED = [
+    *saw("b1", "0..19", 1, 0, "1"),
+    "fault wiped b1 20..30 kind=wipe",
+    *saw("b1", "31..60", 1, 1, "1"),
+]
+
+
+@pytest.mark.parametrize("anomaly", [LOST, VANISHED])
+@pytest.mark.parametrize(
+    ("seen", "at", "standing"),
+    [
+        (LONELY, 12, PERMITTED),
+        (LONELY, 24, PERMITTED),
+        (LONELY, 40, UNDECIDED),
+        (CUT_OFF, 40, PERMITTED),
+        (CUT_OFF, 45, PERMITTED),
+        (CUT_OFF, 55, UNDECIDED),
+    ],
+)
+def test_an_election_did_not_take_what_was_fetched_when_every_leader_before_was_over(
+    seen: list[str], at: int, standing: Standing, anomaly: Anomaly
+) -> None:
+    found = decided("send r ok @5 t10..11", f"live r @5 e0 r1 t{at}", *seen, *CUT, anomaly=anomaly, **UNCLEAN)
+    assert found.standing is standing
+    assert not found.may_have or standing is PERMITTED
+
+
+@pytest.mark.parametrize(("at", "standing"), [(12, PERMITTED), (24, PERMITTED), (50, UNDECIDED)])
+def test_a_disk_that_was_lost_before_did_not_take_it(at: int, standing: Standing) -> None:
+    logged = ["send late ok @0 t55..56", "final late @0 e1", "end 0..1"]
+    lines = ["send r ok @5 t10..11", f"live r @5 e0 r1 t{at}", *WIPED, *logged]
+    assert decided(*lines, min_insync_replicas=1, replication=1).standing is standing
+
+
+def test_one_that_only_an_earlier_leader_can_have_served_is_no_doubt_of_a_violation() -> None:
+    lines = ["send r ok @5 t10..11", "live r @5 e0 r1 t40", *saw("b1", "0..20", 1, 0, "1,2,3")]
+    lines += [*saw("b2,b3", "0..25", 1, 0, "1,2,3"), "fault killed b1 20..40 kind=kill"]
+    assert decided(*lines, *saw("b2,b3", "26..60", 2, 1, "2,3"), *CUT, **UNCLEAN).standing is VIOLATION
+
+
+CUT_SEEN = [
+    "fault cut b1 3..12 kind=isolate clients=kept",
+    *saw("b1,b2", "0..3", 1, 0, "1,2,3"),
+    *saw("b1,b2", "4..7", 1, 0, "1"),
+    *saw("b2", "8..60", 2, 1, "2"),
+    *saw("b1", "14..60", 2, 1, "2"),
+]
+RESTARTED = ["place r2 assign @0 t30", "live z @0 e0 r2 t39"]
+
+
+@pytest.mark.parametrize(("got", "standing"), [("r2 t40", UNDECIDED), ("r1 t6", PERMITTED)])
+def test_all_anomalies_of_the_record_agree(got: str, standing: Standing, spark: SparkSession, tmp_path: Path) -> None:
+    lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", f"live a @1 e0 {got}"]
+    lines += ["live f @1 e1 r3 t47", "final z @0 e0", "final f @1 e1", "end 0..2"]
+    write(tmp_path, [by_hand(*lines, *RESTARTED, *CUT_SEEN)], unclean_election=True, min_insync_replicas=1)
+    found = judge(tmp_path, spark).anomalies
+    assert {found[name].standing for name in ("lost", "vanished", "rewritten_offset")} == {standing}
+
+
+@pytest.mark.parametrize("earlier", [[], ["live a @2 e0 r1 t5"]])
+def test_a_record_that_was_there_under_two_epochs_vanished_twice(
+    earlier: list[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ["send z ok @0 t0..1", "send y info t4..", "send a info t4..", "send f ok @1 t13..14"]
+    lines += ["live f @1 e1 r2 t39", "live a @2 e1 r2 t40", "final z @0 e0", "final f @1 e1", "end 0..2", *earlier]
+    write(tmp_path, [by_hand(*lines, *RESTARTED, *CUT_SEEN)], unclean_election=True, min_insync_replicas=1)
+    found = judge(tmp_path, spark).anomalies["vanished"]
+    assert (found.count, found.standing) == (1 + len(earlier), VIOLATION)
