@@ -20,8 +20,10 @@ from tests.checkers.ranges import BOTH, NAMES, SEEN, TRIAL, record_range
 @pytest.mark.parametrize("size", [7, 10_000], ids="in pieces of {}".format)
 def test_what_is_folded_is_what_is_there(size: int) -> None:
     offsets = [*range(1000), *range(2000, 2100), 5000]
-    rows = [("trial", 0, n, 0, (n % 10) * SECOND, *[None] * 5) for n in offsets]
-    table = pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in rows], COLUMNS)
+    common = {**dict.fromkeys(COLUMNS.names), "topic": "trial", "partition": 0, "sent_ns": 0}
+    table = pa.Table.from_pylist(
+        [{**common, "offset": n, "acknowledged_ns": (n % 10) * SECOND} for n in offsets], COLUMNS
+    )
     parts = record_ranges((table[at : at + size] for at in range(0, len(table), size)), {TRIAL: BOTH}, 64)
     assert sum(part.count for part in parts) == len(offsets)
     assert {(part.term, part.first_ns // SECOND, part.last_ns // SECOND) for part in parts if part.count > 9} == {

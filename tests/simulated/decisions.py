@@ -14,7 +14,7 @@ from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import Partition, spans
 from checkers.evidence.neighbours import attached
-from checkers.evidence.record_ranges import RecordRange
+from checkers.evidence.record_ranges import HANDED_ON_NS, RecordRange
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
 from checkers.evidence.spare_offsets import InFlight, spare_offsets
 from checkers.evidence.standing import begun_at, delivered, possible_faults
@@ -140,7 +140,7 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
     read: dict[int, dict[str, object]] = {}
     for row in _gone(played):
         read.setdefault(row["record_id"], row)
-    epochs = _epochs(played)
+    epochs, last = _epochs(played), _last_read(played)
     holes = {loss.record.id for loss in truth if _in_hole(played, loss)}
     each: dict[Anomaly, list[RecordRange]] = {}
     by_id = {loss.record.id: loss for loss in truth}
@@ -162,6 +162,7 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
                 given["leader_epoch"] if given else _only(epochs.get((loss.record.id, offset), set())),
                 given["read_ns"] if given else None,
                 loss.record.id in holes,
+                fetched_ns=last.get((loss.record.id, offset)),
             )
             ranges.append(_range(case, loss))
         each[anomaly] = decided(ranges, anomaly, known)
@@ -170,6 +171,16 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
         for part in attached(each[anomaly], _WIDTH, known.logs, (), spare, known.written, each[other]):
             assert part.decision is not None
             yield anomaly, by_id[part.again_to or 0], part.decision
+
+
+def _last_read(played: Played) -> dict[tuple[int, int], int]:
+    """When a consumer can have fetched a record last, by record and offset."""
+    found: dict[tuple[int, int], int] = {}
+    for row in played.tables["reads"]:
+        if row["phase"] == Phase.LIVE:
+            place = row["record_id"], row["offset"]
+            found[place] = max(row["read_ns"] - HANDED_ON_NS, found.get(place, 0))
+    return found
 
 
 def _only(epochs: set[int]) -> int | None:
