@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
@@ -30,8 +31,8 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Found:
-    """The result of one checker: the number of records, the first ones as examples, and all of them, stored; or why it
-    failed."""
+    """The result of one checker: its count (of records, or of transactions), the first ones as examples, and all
+    records, stored; or why it failed."""
 
     checker: Checker
     count: int
@@ -106,4 +107,7 @@ def find(checker: Checker, history: History, question: Question) -> Found:
             return Found(checker, 0, [])
         found = timed(history, without_times, in_transaction(history) if checker.anomaly in LOSS else ())
     rows = store(found, history.results, checker.name)
+    if checker.anomaly.counts_transactions:
+        one_of_each = pc.field("nth") == 1
+        return Found(checker, rows.count_of(one_of_each), rows.first(_EXAMPLES, one_of_each), rows)
     return Found(checker, rows.count, rows.first(_EXAMPLES), rows)

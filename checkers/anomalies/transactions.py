@@ -72,22 +72,22 @@ def early_read(history: History) -> DataFrame:
 def fractured(history: History) -> DataFrame:
     """Transactions, committed or unknown, of which the final read_committed log has only a part.
 
-    One row for each: the first missing record. Records that retention deleted, or of partitions that were not read to
-    their end, do not count.
+    One row for each missing record. Records that retention deleted, or of partitions that were not read to their end,
+    do not count.
     Guarantee: writes to several partitions are atomic: all are read or none is (KIP-98, 1).
-    Returns: RECORD, transaction, outcome, records, found
+    Returns: RECORD, transaction, outcome, records, found, nth (1 for the first missing record of a transaction)
     """
-    return _first_missing(standing(history).where("0 < found and found < records"))
+    return _missing(standing(history).where("0 < found and found < records"))
 
 
 def committed_lost(history: History) -> DataFrame:
     """Transactions whose commit succeeded, but of which the final read_committed log has no record.
 
-    One row for each: its first record. A transaction with a record in a partition that was not read to its end is not
+    One row for each of its records. A transaction with a record in a partition that was not read to its end is not
     judged. Guarantee: once the coordinator has answered, the transaction is committed for good (KIP-98, 5.2.4); its
-    records are not lost as long as one in-sync replica lives. Returns: RECORD, transaction, outcome, records, found
+    records are not lost as long as one in-sync replica lives. Returns: as for ``fractured``
     """
-    return _first_missing(standing(history).where("outcome = 'ok' and found = 0 and records = written"))
+    return _missing(standing(history).where("outcome = 'ok' and found = 0 and records = written"))
 
 
 def hanging_transaction(history: History) -> DataFrame:
@@ -115,7 +115,7 @@ def standing(history: History) -> DataFrame:
     final read: how many the consumers got, and how many they skipped.)
 
     Returns: worker, transaction, outcome, written (acknowledged records), records (those of them that can be judged),
-    found, missing (the first record not found, as a struct)
+    found, missing (the records not found, as structs)
     """
     if history.run_file.configuration.isolation_level != "read_committed":
         return _standing(history, history.transactions.where("false"))
@@ -151,7 +151,7 @@ def _standing(history: History, asked: DataFrame) -> DataFrame:
             F.count("*").alias("written"),
             F.count_if(F.col("judged")).alias("records"),
             F.count_if(F.expr("judged and there")).alias("found"),
-            F.expr(f"min({record}) filter (where {gone})").alias("missing"),
+            F.expr(f"collect_list({record}) filter (where {gone})").alias("missing"),
         )
     )
 
@@ -209,7 +209,9 @@ def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
     return delivered.join(sent.join(transactions, on=_KEY, how="inner"), on="record_id", how="inner").drop("worker")
 
 
-def _first_missing(transactions: DataFrame) -> DataFrame:
-    return transactions.selectExpr("missing.*", "transaction", "outcome", "records", "found").selectExpr(
-        *OF_READ, "transaction", "outcome", "records", "found"
-    )
+def _missing(transactions: DataFrame) -> DataFrame:
+    """A row for each missing record of ``transactions``, those of one transaction numbered in the order of their
+    ids."""
+    told = ["transaction", "outcome", "records", "found"]
+    each = transactions.selectExpr(*told, "posexplode(array_sort(missing)) as (before, gone)")
+    return each.selectExpr("gone.*", *told, "before + 1 as nth").selectExpr(*OF_READ, *told, "nth")

@@ -110,6 +110,26 @@ def record_ranges(
     return sorted((_record_range(row) for row in _folded(pa.concat_tables(folded)).to_pylist()), key=place_of)
 
 
+def with_rows(
+    found: Iterable[pa.Table],
+    led: Mapping[Partition, Sequence[LeaderTerm]],
+    width: int,
+    holes: Holes,
+    evidence: Evidence,
+) -> list[tuple[RecordRange, np.ndarray]]:
+    """As ``record_ranges``: each range with the numbers of its records, from 0 on through all pieces of ``found``."""
+    marked = [_marked(piece, led, width, holes, evidence) for piece in found]
+    if not marked:
+        return []
+    rows = pa.concat_tables(marked)
+    rows = rows.append_column("row", pa.array(np.arange(len(rows))))
+    folded = rows.group_by(_BUCKET).aggregate([*_FOLDS.items(), ("row", "list")])
+    named = folded.select([*_BUCKET, *("_".join(fold) for fold in _FOLDS.items())]).rename_columns([*_BUCKET, *_FOLDS])
+    ranges = map(_record_range, named.to_pylist())
+    numbers = (number.values.to_numpy() for number in folded["row_list"])
+    return sorted(zip(ranges, numbers, strict=True), key=lambda one: place_of(one[0]))
+
+
 def _marked(
     piece: pa.Table,
     led: Mapping[Partition, Sequence[LeaderTerm]],

@@ -29,6 +29,10 @@ class StoredRows:
 
     files: tuple[Path, ...] = ()
 
+    def count_of(self, wanted: pc.Expression) -> int:
+        """The number of rows that match an expression."""
+        return sum(len(piece) for piece in self.pieces(wanted=wanted))
+
     @property
     def count(self) -> int:
         """The number of rows."""
@@ -44,10 +48,10 @@ class StoredRows:
                 if batch.num_rows:
                     yield pa.Table.from_batches([batch])
 
-    def first(self, number: int) -> list[dict[str, Any]]:
-        """The first ``number`` rows."""
+    def first(self, number: int, wanted: pc.Expression | None = None) -> list[dict[str, Any]]:
+        """The first ``number`` rows of those that match an expression."""
         least: pa.Table | None = None
-        for piece in self.pieces():
+        for piece in self.pieces(wanted=wanted):
             least = _sorted(piece if least is None else pa.concat_tables([least, piece])).slice(0, number)
         return [] if least is None else least.to_pylist()
 

@@ -33,7 +33,8 @@ class Anomaly:
     its records are acknowledged writes; its line then also counts those. ``fate``: what happened to each record; None
     if its records are not grouped into runs of neighbours. ``gone``: what its rows prove about a log.
     ``by_coordinator``: whether the log of the transactions' coordinator may cause it (it decides how transactions end).
-    ``lacks_marker``: whether the missing record is the marker that ends a transaction.
+    ``lacks_marker``: whether the missing record is the marker that ends a transaction. ``counts_transactions``: whether
+    its rows are missing records, and its count is that of their transactions.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Anomaly:
     gone: Gone | None = None
     by_coordinator: bool = False
     lacks_marker: bool = False
+    counts_transactions: bool = False
 
     @property
     def comes_in_runs(self) -> bool:
@@ -201,6 +203,7 @@ FRACTURED = Anomaly(
     "transactions are in the final log in part",
     Promise("the writes of a transaction are visible all or not at all", "KIP-98, Summary of Guarantees"),
     by_coordinator=True,
+    counts_transactions=True,
 )
 COMMITTED_LOST = Anomaly(
     "committed_lost",
@@ -210,6 +213,7 @@ COMMITTED_LOST = Anomaly(
     ),
     is_loss=True,
     by_coordinator=True,
+    counts_transactions=True,
 )
 HANGING_TRANSACTION = Anomaly(
     "hanging_transaction",

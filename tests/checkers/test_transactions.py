@@ -164,6 +164,12 @@ CASES = [
         lost="b",
     ),
     case(
+        "a committed transaction of which all but one are missing",
+        *(*COMMITTED, *TWO, "send c ok @1 x1 t2..3", "final a @0", *BOTH_ENDS),
+        fractured="b c",
+        lost="b c",
+    ),
+    case(
         "an unknown commit of which a part is missing: fractured, but nothing is lost",
         *("txn 1 commit info 0..5..6", *TWO, "final a @0", *BOTH_ENDS),
         fractured="b",
@@ -179,7 +185,7 @@ CASES = [
     case(
         "a committed transaction that is absent",
         *(*COMMITTED, *TWO, *BOTH_ENDS),
-        committed_lost="a",
+        committed_lost="a b",
         lost="a b",
     ),
     case(
@@ -197,7 +203,7 @@ CASES = [
     case(
         "nor is the transaction there for them",
         *(*COMMITTED, *TWO, "final a @1 damaged", "final b @1 p1 damaged", *BOTH_ENDS),
-        committed_lost="a",
+        committed_lost="a b",
         lost="a b",
         corrupted="a b",
     ),
@@ -319,6 +325,53 @@ def test_a_transaction_that_hangs_is_permitted_where_leaders_verify_none_and_the
     assert {name: found.standing for name, found in verdict.anomalies.items()} == {"hanging_transaction": stands}
     unmet = {held.name: held.detail for held in verdict.preconditions if not held.met}
     assert unmet == {"final read complete": "trial-0 read to 2 of 7"}
+
+
+UNCLEAN = {"unclean_election": True, "min_insync_replicas": 1, **settings("read_committed")}
+#: An election took r1 of p0; r2 of p1, where nothing was elected, is gone without a reason.
+TAKEN_IN_PART = (
+    *("txn 1 commit info 3..6", "send r0 ok @0 p2 x1 t3..3.5", "send r1 ok @0 x1 t4..5", "send r2 ok @0 p1 x1 t4..5"),
+    *("send f ok @0 w1 t13..14", "send g ok @1 p1 w1 t13..14", "send h ok @1 p2 w1 t13..14"),
+    *("final r0 @0 p2 e0", "final f @0 e1", "final g @1 p1 e0", "final h @1 p2 e0", "end 0..1"),
+    *("end 0..2 p1", "end 0..2 p2", "fault cut b1 3..12 kind=isolate clients=kept"),
+    *(f"saw {broker} @0..3 leader=1 epoch=0 isr=1,2,3" for broker in ("b1", "b2")),
+    *(f"saw {broker} @4..7 leader=1 epoch=0 isr=1" for broker in ("b1", "b2")),
+    *("saw b2 @8..60 leader=2 epoch=1 isr=2", "saw b1 @14..60 leader=2 epoch=1 isr=2"),
+    *(f"saw {broker} @0..60 p{p} leader=1 epoch=0 isr=1,2,3" for broker in ("b1", "b2") for p in (1, 2)),
+)
+
+
+@pytest.mark.parametrize(
+    ("without", "stands", "rows"),
+    [("", Standing.UNDECIDED, 2), ("r2", Standing.PERMITTED, 1), ("r1", Standing.UNDECIDED, 1)],
+)
+@pytest.mark.heavy
+def test_a_transaction_stands_as_the_worst_of_its_missing_records(
+    without: str, stands: Standing, rows: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = [line for line in TAKEN_IN_PART if not without or f"send {without} " not in line]
+    write(tmp_path, [by_hand(*lines)], **UNCLEAN)
+    verdict = judge(tmp_path, spark)
+    found = verdict.anomalies["fractured"]
+    assert (found.count, len(found.examples), found.standing) == (1, 1, stands)
+    assert [(one.anomalies, one.standing) for one in verdict.findings] == [({"fractured": 1}, stands)]
+    assert History.read(tmp_path, spark).spark.read.parquet(str(tmp_path / "anomalies" / "fractured")).count() == rows
+
+
+@pytest.mark.heavy
+def test_what_is_counted_is_transactions_however_many_of_their_records_are_missing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    of_the_election = ("txn 2 commit info 3..6 w2", "send s0 ok @2 p2 x2 w2 t3..4", "send s1 ok @1 x2 w2 t4..5")
+    more = ("send s2 ok @2 x2 w2 t4..5", "final s0 @2 p2 e0")
+    lines = [line for line in TAKEN_IN_PART if line != "end 0..2 p2"]
+    write(tmp_path, [by_hand(*lines, *of_the_election, *more, "end 0..3 p2")], **UNCLEAN)
+    verdict = judge(tmp_path, spark)
+    assert (verdict.anomalies["fractured"].count, len(verdict.anomalies["fractured"].examples)) == (2, 2)
+    assert sorted((one.standing, one.anomalies["fractured"]) for one in verdict.findings) == [
+        (Standing.PERMITTED, 1),
+        (Standing.UNDECIDED, 1),
+    ]
 
 
 #: Each condition turned round, as text of checkers/anomalies/transactions.py: tests/planted/test_mutants.py kills them.

@@ -299,9 +299,9 @@ def _transactions(found: Sets, transactions: list[Row], sends: list[Row], shown:
         judged = [s for s in kept if slot(s) in whole]
         missing = [s["record_id"] for s in judged if (slot(s), s["record_id"]) not in final]
         if 0 < len(missing) < len(judged):
-            found["fractured"].add(min(missing))
+            found["fractured"] |= {*missing}
         if t["outcome"] == "ok" and missing and len(missing) == len(written):
-            found["committed_lost"].add(min(missing))
+            found["committed_lost"] |= {*missing}
 
 
 def _never_asked(transaction: Row) -> bool:

@@ -316,8 +316,7 @@ def _absent(scene: Scene, n: int, one: Row, other: Row) -> None:
     _whole(scene, n, one, other)
     for send in (one, other):
         scene.run.drop(send["record_id"], "live", "final")
-    scene.run.finds("committed_lost", min(one["record_id"], other["record_id"]))
-    scene.run.finds("lost", one["record_id"], other["record_id"])
+    scene.run.finds("committed_lost lost", one["record_id"], other["record_id"])
 
 
 def _hanging(scene: Scene, n: int, _: Row, __: Row) -> None:

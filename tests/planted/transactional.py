@@ -40,9 +40,6 @@ _PLAIN_WORKER = WORKERS
 _HANGING_WORKER = WORKERS + 1
 _PER_WORKER = 26
 
-#: Of these a checker tells one row for each transaction: the first of the records that are missing.
-_ONE_FOR_EACH = {"fractured", "committed_lost"}
-
 
 @dataclass(eq=False)
 class Transaction:
@@ -355,8 +352,7 @@ def _poll(world: World, reading: Transaction, of: Transaction) -> None:
 def _plot(world: World, plot: Plot, one: Transaction) -> None:
     seen = sorted(place.record for place in plot.act(one, world.random))
     world.own(plot.name, *(send["record_id"] for send in one.sends))
-    for anomaly in plot.finds:
-        world.found(plot.name, [anomaly], *(seen[:1] if anomaly in _ONE_FOR_EACH else seen))
+    world.found(plot.name, plot.finds, *seen)
 
 
 def _hang(world: World) -> None:
