@@ -174,6 +174,30 @@ CASES = [
         *("txn 1 commit info 0..5..6", *TWO, "final a @0", *BOTH_ENDS),
         fractured="b",
     ),
+    *(
+        case(
+            f"a part without a delivery report of a transaction that is there, its commit {answer}, was delivered, too",
+            *(f"txn 1 commit {answer}", "send a ok @0 x1 t1..2", "send b info p1 x1 t1..", "final a @0", *BOTH_ENDS),
+            fractured="b",
+        )
+        for answer in ("ok 0..5..6", "info 0..5..6")
+    ),
+    case(
+        "an answered commit of which no report and no record is there",
+        *("txn 1 commit ok 0..5..6", "send a info x1 t1..", "send b info p1 x1 t1..", *BOTH_ENDS),
+        committed_lost="a b",
+    ),
+    case(
+        "a part that failed is none; nor is a part without a report of a transaction that is absent, or not asked for",
+        *(*COMMITTED, "send a ok @0 x1 t1..2", "send b fail p1 x1 t1..2", "final a @0"),
+        *("txn 2 commit info 0..5..6", "send c ok @1 x2 t1..2", "send d info p1 x2 t1.."),
+        *("txn 3 commit info 0..", "send e ok @2 x3 t1..2", "send f info p1 x3 t1..", "end 0..4", "end 0..2 p1"),
+    ),
+    case(
+        "of a part without a report in a log that retention cut, or that was not read to its end, nobody knows",
+        *(*COMMITTED, "send a ok @0 x1 t1..2", "send b info p1 x1 t1..", "send c info p2 x1 t1..", "final a @0"),
+        *("end 0..2", "end 1..2 p1", "end 0..2 p2 read 0"),
+    ),
     case(
         "what is missing in a partition that was not read to its end is not known to be",
         *(*COMMITTED, *TWO, "final a @0", "end 0..2", "end 0..2 p1 read 0"),

@@ -294,7 +294,7 @@ def _transactions(found: Sets, transactions: list[Row], sends: list[Row], shown:
             found["aborted_read"] |= {r["record_id"] for r in given}
             continue
         found["early_read"] |= {r["record_id"] for r in given if r["read_ns"] < t["ending_ns"]}
-        written = [s for s in of_it if s["outcome"] == "ok"]
+        written = [s for s in of_it if s["outcome"] != "fail"]  # a commit fails if one of them did
         kept = [s for s in written if (s["offset"] or 0) >= starts.get(slot(s), 0)]
         judged = [s for s in kept if slot(s) in whole]
         missing = [s["record_id"] for s in judged if (slot(s), s["record_id"]) not in final]
