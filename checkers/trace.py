@@ -7,6 +7,7 @@ It judges nothing, and reads only the rows that it needs, without Spark. harness
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.archive import AnomalyEntry, AnomalyRun, Archive, Row
@@ -14,6 +15,7 @@ from checkers.evidence.faults import active
 from checkers.evidence.leadership import Partition, views
 from checkers.evidence.store import StoredRows
 from checkers.stories import Held, held
+from harness.core.anomalies import BY_NAME
 from harness.core.errors import HistoryError
 from harness.core.trace import (
     Answer,
@@ -250,15 +252,21 @@ def _instead(archive: Archive, record: int, of: Partition, rows: list[Row]) -> I
 
 
 def _stored_of(stored: StoredRows, record: int) -> list[Row]:
-    """The rows of an anomaly that contain a record: as ``record_id``, or among the ``records`` of an offset."""
+    """The rows of an anomaly that contain a record: as ``record_id``, or among the ``records`` of an offset. (Of a
+    transaction, ``records`` is a number.)"""
     rows = [row for piece in stored.pieces(wanted=pc.field("record_id") == record) for row in piece.to_pylist()]
     for piece in () if rows else stored.pieces():
-        if "records" not in piece.column_names:
+        if "records" not in piece.column_names or not pa.types.is_list(piece.schema.field("records").type):
             break
         of = piece["records"].combine_chunks()
         mine = pc.list_parent_indices(of).filter(pc.equal(pc.list_flatten(of), record))
         rows += piece.take(mine).to_pylist()
     return rows
+
+
+def _records_of(example: Row) -> set[int | None]:
+    records = example.get("records")
+    return {example.get("record_id"), *(records if isinstance(records, list) else [])}
 
 
 def _anomalies(archive: Archive, record: int) -> tuple[dict[str, Row], list[str]]:
@@ -275,10 +283,12 @@ def _anomalies(archive: Archive, record: int) -> tuple[dict[str, Row], list[str]
         if name in stored:
             rows = _stored_of(stored[name], record)
         else:
-            rows = [row for row in anomaly.examples if record in {row.get("record_id"), *row.get("records", [])}]
+            rows = [row for row in anomaly.examples if record in _records_of(row)]
         if rows:
             found[name] = rows[0]
-        if not rows and name not in stored and anomaly.count > len(anomaly.examples):
+        # (An example for each transaction tells nothing of its other records.)
+        in_part = name in BY_NAME and BY_NAME[name].counts_transactions
+        if not rows and name not in stored and (anomaly.count > len(anomaly.examples) or in_part):
             not_known.append(name)
     return found, not_known
 

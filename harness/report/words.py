@@ -198,6 +198,11 @@ def _leader(row: Row) -> str:
     return broker(str(row["leader"]), row.get("leader_epoch"))
 
 
+def _records(records: list[int] | int) -> str:
+    """The records of an offset; of a transaction it is their number."""
+    return ", ".join(map(by_id, records)) if isinstance(records, list) else plain(records)
+
+
 def _changing(row: Row, cell: Callable[[Row], str]) -> str:
     """What was seen before; if it changed, followed by an arrow and what was seen next."""
     seen = [cell(row), cell(row["changed_to"])] if row.get("changed_to") else [cell(row)]
@@ -216,7 +221,7 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[Row], str]], ...] = (
     ("ISR", ("isr",), lambda row: _changing(row, lambda seen: plain(seen["isr"]))),
     ("also leading", ("also_leading",), lambda row: ", ".join(_leader(one) for one in row["also_leading"])),
     ("faults", ("faults",), lambda row: plain(row["faults"])),
-    ("records", ("records",), lambda row: ", ".join(map(by_id, row["records"]))),
+    ("records", ("records",), lambda row: _records(row["records"])),
     ("stands", ("stands",), lambda row: by_id(row["stands"])),
 )
 

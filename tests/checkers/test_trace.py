@@ -312,6 +312,27 @@ def test_every_record_of_a_rewritten_offset_is_in_that_anomaly(kept: bool, archi
     assert named == [["rewritten_offset"], ["rewritten_offset"], ["rewritten_offset"], []]
 
 
+@pytest.mark.parametrize("kept", [True, False], ids=["kept", "of the examples"])
+def test_a_missing_record_of_a_transaction_is_told_beside_the_number_of_its_records(
+    kept: bool, archive: Archive, tmp_path: Path
+) -> None:
+    of = {"topic": "trial", "partition": 0, "transaction": 7, "outcome": "ok", "records": 3, "found": 1}
+    rows = [{**of, "offset": n, "record_id": n, "nth": n} for n in (1, 2)]
+    if kept:
+        place = tmp_path / "anomalies" / "fractured"
+        place.mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(rows), place / "part.parquet")
+    judged = {"anomalies": {"fractured": {"count": 1, "standing": "violation", "examples": rows[:1]}}}
+    (tmp_path / "verdict.json").write_text(json.dumps(judged))
+    traces = [by_record(archive, record) for record in range(4)]
+    named = [[one["name"] for one in trace.anomalies] for trace in traces]
+    not_known = [trace.not_known for trace in traces]
+    if kept:
+        assert (named, not_known) == ([[], ["fractured"], ["fractured"], []], [[]] * 4)
+    else:
+        assert (named, not_known) == ([[], ["fractured"], [], []], [["fractured"], [], ["fractured"], ["fractured"]])
+
+
 @pytest.mark.parametrize(("count", "not_known"), [(1, []), (2, ["lost"])])
 def test_where_anomalies_are_not_kept_the_examples_tell_and_the_rest_is_not_known(
     count: int, not_known: list[str], archive: Archive, tmp_path: Path

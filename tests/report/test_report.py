@@ -232,6 +232,14 @@ def test_what_a_checker_adds_to_an_example_is_shown_under_its_own_name() -> None
     assert "copies" in text
 
 
+@pytest.mark.parametrize(("records", "shown"), [(31, "31"), ([0, 1], "worker 0 #0, worker 0 #1")])
+def test_records_are_those_of_an_offset_or_the_number_of_those_of_a_transaction(
+    records: list[int] | int, shown: str
+) -> None:
+    headers, [cells] = words.table([{**example(0), "records": records}])
+    assert cells[headers.index("records")] == shown
+
+
 def test_brokers_are_called_by_their_names_in_every_report() -> None:
     changed = {"changed_to": {"leader": 2, "leader_epoch": 4, "isr": [2]}}
     row = {**example(0), "leader": 1, "isr": [1, 2], **changed, "also_leading": [{"leader": 7, "leader_epoch": 2}]}
