@@ -193,14 +193,16 @@ class History:
 
     @property
     def read_committed(self) -> str:
-        """SQL on ``reads``: delivered to a reader with isolation level read_committed. (An imported history does not
-        know the level of a single reader: all readers have that of the run.)"""
+        """SQL on ``reads``: delivered to a reader with isolation level read_committed. The readers of the final log and
+        of the replicas have that of the run: a follower serves up to its last stable offset, too (KIP-392; KIP-98, 4).
+        (An imported history does not know the level of a single reader: all readers have that of the run.)"""
         if not self.run_file.final_read:
             return "phase = 'live'" if self.run_file.configuration.read_committed else "false"
         workers = self.run_file.workers().items()
         readers = [str(number) for number, config in workers if config.get("isolation.level") == "read_committed"]
         live = f"phase = 'live' and reader in ({', '.join(readers)})" if readers else "false"
-        return f"({live}) or phase = 'final'" if self.run_file.configuration.read_committed else live
+        afterwards = "phase in ('final', 'replica')"
+        return f"({live}) or {afterwards}" if self.run_file.configuration.read_committed else live
 
     @cached_property
     def seen(self) -> list[Span]:

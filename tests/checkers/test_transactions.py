@@ -79,6 +79,17 @@ CASES = [
         aborted_read="b",
     ),
     case(
+        "the same in the log of a follower: the final read hides it",
+        *("txn 1 abort ok 0..5..6", *TWO, "send c ok @2 t1..2", "final c @2"),
+        *("replica a @0 r902", "replica c @2 r902", "end 0..3", "end 0..2 p1"),
+        aborted_read="a",
+    ),
+    case(
+        "a follower that hides it, too, and shows what was committed",
+        *("txn 1 abort ok 0..5..6", *TWO, "txn 2 commit ok 6..7..8", "send c ok @2 x2 t6..7", "final c @2"),
+        *("replica c @2 r902", "end 0..4", "end 0..2 p1"),
+    ),
+    case(
         "an abort that nobody answered is an abort all the same",
         *("txn 1 abort info 0..5..", *TWO, "final b @0 p1", *BOTH_ENDS),
         aborted_read="b",
@@ -271,8 +282,8 @@ CASES = [
 
 UNCOMMITTED = [
     case(
-        "a read_uncommitted final read has aborted records, and none is missing",
-        *("txn 1 abort ok 0..5..6", *TWO, "final a @0", "final b @0 p1", *BOTH_ENDS),
+        "a read_uncommitted final read has aborted records, and so have followers, and none is missing",
+        *("txn 1 abort ok 0..5..6", *TWO, "final a @0", "final b @0 p1", "replica a @0 r902", *BOTH_ENDS),
     ),
     case(
         "an acknowledged record that is not even there uncommitted is lost, aborted or not",

@@ -34,7 +34,8 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
         shown = [r for r in given if (slot(r), r["record_id"]) not in hidden]
         lasting = [r for r in lasting if r["reader"] not in committed and (slot(r), r["record_id"]) in plain]
         lasting += shown
-        _transactions(found, tables["transactions"], sends, [*given, *_phase(reads, "final")], ends)
+        afterwards = [*_phase(reads, "final"), *_phase(reads, "replica")]
+        _transactions(found, tables["transactions"], sends, [*given, *afterwards], ends)
         _dependencies(found, tables["transactions"], sends, given)
         kept = {_of(t) for t in tables["transactions"] if (t["intent"], t["outcome"]) == ("commit", "ok")}
         unsure = {s["record_id"] for s in sends if s["transaction"] is not None and _of(s) not in kept}
