@@ -107,7 +107,7 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     names = [f.checker.anomaly.name for f in found]
     ranges = {name: one for name, (_, one) in zip(names, explanations, strict=True)}
     anomalies = {name: one for name, (one, _) in zip(names, explanations, strict=True)}
-    anomalies |= overrun(limits_of(history.run_file), service)
+    anomalies |= overrun(limits_of(history.run_file), service, history.faults)
     seen_of_run = Observed(terms_led(history), history.seen, history.faults, history.stored.brokers)
     caused = findings(anomalies, ranges, seen_of_run)
     met = preconditions(
@@ -133,7 +133,7 @@ def _facts_of_run(
         behind=stopped,
         maybe_deleted=maybe_deleted,
         at_risk=risked,
-        undecided=undecided(history.run_file, service),
+        undecided=undecided(history.run_file, service, history.faults),
     )
 
 

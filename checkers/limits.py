@@ -2,12 +2,17 @@
 
 Kafka promises no times. A limit is the scenario's own, and to break it is a violation. If a scenario sets none, nothing
 is judged.
+
+Recovery is judged from a heal to the next injection, if no other fault was in force at the heal: what that one does is
+no recovery.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from checkers.evidence.intervals import NEVER
 from harness.core.anomalies import SLOW_RECOVERY, UNAVAILABILITY
+from harness.core.faults import acted_on, in_doubt
 from harness.core.verdict import FoundAnomaly, Standing
 from harness.history.run_file import Limits, RunFile
 
@@ -17,11 +22,11 @@ _SECOND_NS = 1_000_000_000
 Row = Mapping[str, Any]
 
 
-def overrun(limits: Limits, service: Row) -> dict[str, FoundAnomaly]:
-    """The limits that a run broke, judged by its availability."""
+def overrun(limits: Limits, service: Row, faults: Sequence[Row]) -> dict[str, FoundAnomaly]:
+    """The limits that a run broke, judged by its availability and its faults."""
     found = {
         UNAVAILABILITY.name: (limits.unavailable, unavailable(limits.unavailable, service)),
-        SLOW_RECOVERY.name: (limits.recovery, slow(limits.recovery, service)),
+        SLOW_RECOVERY.name: (limits.recovery, slow(limits.recovery, service, faults)),
     }
     return {
         name: FoundAnomaly(
@@ -41,10 +46,11 @@ def limits_of(run: RunFile) -> Limits:
     return Limits() if run.configuration.acks == "0" else run.limits
 
 
-def undecided(run: RunFile, service: Row) -> list[str] | None:
+def undecided(run: RunFile, service: Row, faults: Sequence[Row]) -> list[str] | None:
     """Why it is not known whether a limit was broken, a line for each partition; None for a run without limits.
 
-    It is not known if the limit lies between the certain and the greatest possible length of a stretch.
+    It is not known if the limit lies between the certain and the greatest possible length of a stretch; of recovery,
+    also if no time in which it is judged has an acknowledgement, and none is longer than the limit.
     """
     if run.limits == Limits():
         return None
@@ -56,13 +62,49 @@ def undecided(run: RunFile, service: Row) -> list[str] | None:
         name = f"{part['topic']}-{part['partition']}"
         if _between(part["longest_unavailable"], limits.unavailable, part.get("at_most_ns")):
             found.append(f"{name} acknowledged nothing for up to {part['at_most_ns'] / _SECOND_NS:g} s")
-        found += [
-            f"{name} acknowledged nothing for up to {at_most / _SECOND_NS:g} s after the heal of {after['fault']}"
-            for after in part["after_faults"]
-            for at_most in [after.get("at_most_after_heal_ns")]
-            if _between(after["awaited_after_heal"], limits.recovery, at_most)
-        ]
+        if limits.recovery is not None:
+            found += [f"{name} acknowledged nothing {when}" for when in _in_doubt(part, limits.recovery, faults)]
     return found
+
+
+def _in_doubt(part: Row, limit_s: float, faults: Sequence[Row]) -> Iterator[str]:
+    """When a partition may have taken longer than the limit to recover."""
+    seen = False
+    for after, lasted_ns in _recovering(part, faults):
+        awaited: Row | None = after["awaited_after_heal"]
+        at_most: int | None = after.get("at_most_after_heal_ns")
+        seen = seen or _acknowledged(after, lasted_ns) or _longer(awaited, limit_s)
+        if at_most is not None and _between(awaited, limit_s, at_most):
+            yield f"for up to {at_most / _SECOND_NS:g} s after the heal of {after['fault']}"
+    if not seen:
+        yield "from any heal to the next injection with no other fault in force"
+
+
+def _recovering(part: Row, faults: Sequence[Row]) -> Iterator[tuple[Row, int]]:
+    """The heals of a partition's ``after_faults`` (of ``faults``, in their order) at which no other fault was in force,
+    each with the time from there to the next injection."""
+    for after, row in zip(part["after_faults"], faults, strict=True):
+        healed: int | None = row["healed_ns"]
+        if healed is None or any(other is not row and _in_force(other, healed) for other in faults):
+            continue
+        following = (other["injecting_ns"] for other in faults if other["injecting_ns"] >= healed)
+        yield after, min(following, default=NEVER) - healed
+
+
+def _in_force(fault: Row, at_ns: int) -> bool:
+    """Whether a fault may act at an instant. One that is known to have done nothing does not."""
+    acts = fault["effective"] or acted_on(fault) or in_doubt(fault)
+    over = NEVER if fault["healed_ns"] is None else fault["healed_ns"]
+    return bool(acts and fault["injecting_ns"] <= at_ns < over)
+
+
+def _acknowledged(after: Row, within_ns: int) -> bool:
+    first: int | None = after["first_ack_after_heal_ns"]
+    return first is not None and first < within_ns
+
+
+def _longer(lasted: Row | None, limit_s: float) -> bool:
+    return lasted is not None and bool(lasted["lasted_ns"] > limit_s * _SECOND_NS)
 
 
 def _between(lasted: Row | None, limit_s: float | None, at_most_ns: int | None) -> bool:
@@ -78,18 +120,18 @@ def unavailable(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
     return [
         {"topic": part["topic"], "partition": part["partition"], **part["longest_unavailable"]}
         for part in service["partitions"]
-        if part["longest_unavailable"] and part["longest_unavailable"]["lasted_ns"] > limit_s * _SECOND_NS
+        if _longer(part["longest_unavailable"], limit_s)
     ]
 
 
-def slow(limit_s: float | None, service: Row) -> list[dict[str, Any]]:
+def slow(limit_s: float | None, service: Row, faults: Sequence[Row]) -> list[dict[str, Any]]:
     """The heals, by partition, after which a pending write waited longer than the limit for an acknowledgement, before
-    the next injection. It may have come or not."""
+    the next injection, while no fault was in force. It may have come or not."""
     if limit_s is None:
         return []
     return [
         {"fault": after["fault"], "topic": part["topic"], "partition": part["partition"], **after["awaited_after_heal"]}
         for part in service["partitions"]
-        for after in part["after_faults"]
-        if after["awaited_after_heal"] and after["awaited_after_heal"]["lasted_ns"] > limit_s * _SECOND_NS
+        for after, _ in _recovering(part, faults)
+        if _longer(after["awaited_after_heal"], limit_s)
     ]

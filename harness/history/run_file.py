@@ -80,7 +80,9 @@ class Limits(_Part):
     """How long service may be gone (a scenario's ``limits:``)."""
 
     unavailable: Duration | None = Field(None, description="the longest time that a partition acknowledges nothing")
-    recovery: Duration | None = Field(None, description="the same, from a heal to the next injection")
+    recovery: Duration | None = Field(
+        None, description="the same, from a heal to the next injection, if no other fault is in force"
+    )
 
 
 class StepReport(_Part):

@@ -15,6 +15,9 @@ from harness.core.verdict import Expectation, Judgement, Standing
 from harness.history.run_file import Limits, Requirements, RunFile
 from tests.checkers.notation import SECOND, by_hand, write
 
+HEALED = {"injecting_ns": 0, "healed_ns": SECOND, "effective": True}
+STAYS = {"injecting_ns": 9 * SECOND, "healed_ns": None, "effective": True}
+
 
 def lasting(seconds: float | None) -> dict | None:
     return None if seconds is None else {"from_ns": 0, "lasted_ns": int(seconds * SECOND), "ended": True}
@@ -27,7 +30,7 @@ def broken(limits: dict, lasted: float | None, after_heal: float | None) -> set[
         "longest_unavailable": lasting(lasted),
         "after_faults": [{"fault": "cut", "awaited_after_heal": lasting(after_heal)}],
     }
-    return set(overrun(Limits.model_validate(limits), {"partitions": [part]}))
+    return set(overrun(Limits.model_validate(limits), {"partitions": [part]}, [HEALED]))
 
 
 @pytest.mark.parametrize(
@@ -76,6 +79,7 @@ def test_a_limit_between_what_lasted_for_certain_and_at_most_is_not_decided(
         "after_faults": [
             {
                 "fault": "cut",
+                "first_ack_after_heal_ns": 5,
                 "awaited_after_heal": lasting(lasted),
                 "at_most_after_heal_ns": int(at_most * SECOND),
             },
@@ -89,7 +93,7 @@ def test_a_limit_between_what_lasted_for_certain_and_at_most_is_not_decided(
         configuration=Configuration(version="4.3.1"),
         limits=Limits.model_validate(limits),
     )
-    assert undecided(run, {"partitions": [part]}) == doubts
+    assert undecided(run, {"partitions": [part]}, [HEALED, STAYS]) == doubts
 
 
 @pytest.mark.heavy
@@ -130,7 +134,7 @@ def recovery(spark: SparkSession, run: Path, *lines: str) -> list[tuple[float, f
     """From when until when (s) a partition acknowledged nothing for longer than 10 s after a heal."""
     write(run, [by_hand(*lines, "end 0..0")], limits=Limits(recovery=10))
     history = History.read(run, spark)
-    found = overrun(history.run_file.limits, availability(history)).get("slow_recovery")
+    found = overrun(history.run_file.limits, availability(history), history.faults).get("slow_recovery")
     return [(one["from_ns"] / SECOND, one["to_ns"] / SECOND) for one in found.examples] if found else []
 
 
@@ -146,7 +150,15 @@ def recovery(spark: SparkSession, run: Path, *lines: str) -> list[tuple[float, f
         # From the next injection on it is that fault's.
         (("send a ok t20..30.5", "send b ok t30.2..60", "fault next b2 40..70"), []),
         (("send a ok t20..30.5", "send b ok t30.2..60", "fault next b2 41..70"), [(30.5, 41)]),
-        (("send a ok t20..30.5", "send b ok t30.2..60", "fault before b2 29..70"), [(30.5, 60)]),
+        # While another fault is in force it is that one's.
+        (("send a ok t20..30.5", "send b ok t30.2..60", "fault before b2 29..70"), []),
+        (("send a ok t20..30.5", "send b ok t30.2..60", "fault before b2 29.."), []),
+        (("send a ok t20..30.5", "send b ok t30.2..60", "fault before b2 29..70 unknown"), []),
+        (("send a ok t20..30.5", "send b ok t30.2..60", "fault before b2,b3 29..70 without=b3"), []),
+        # From its own heal on there is none.
+        (("send a ok t20..30.5", "send b ok t30.2..60", "fault before b2 29..45"), [(45, 60)]),
+        (("send a ok t20..30.5", "send b ok t30.2..60", "fault before b2 29..30"), [(30.5, 60), (30.5, 60)]),
+        (("send a ok t20..30.5", "send b ok t30.2..60", "fault before b2 29..70 missed"), [(30.5, 60)]),
         # Before the heal.
         (("send a ok t1..29.9", "send b ok t29..31"), []),
     ],
@@ -155,6 +167,34 @@ def test_recovery_lasts_as_long_as_nothing_is_acknowledged_until_the_next_inject
     lines: tuple[str, ...], slow: list[tuple[float, float]], spark: SparkSession, tmp_path: Path
 ) -> None:
     assert recovery(spark, tmp_path, *lines, "fault cut b1 10..30") == slow
+
+
+HANGS = ("send a ok @0 t1..2", "send b ok @1 t4..39", "send c ok @2 t39..40", "final a @0", "final b @1", "final c @2")
+
+
+@pytest.mark.parametrize(
+    ("lines", "judged"),
+    [
+        (("fault c1 b3 3..10", "fault c2 b3 10.1..38"), True),
+        # Nothing was acknowledged in the only time without a fault.
+        (("fault c1 b3 3..10", "fault c2 b3 10.1..45"), False),
+        (("fault c1 b3 3..10", "fault c2 b2 5..45"), False),
+        (("fault c1 b3 3..10", "fault c2 b2 5.."), False),
+        (("fault c1 b3 3..",), False),
+        ((), False),
+        # A short time, in which the partition recovered.
+        (("fault c1 b3 3..38.9", "fault c2 b3 39.2..45"), True),
+    ],
+)
+def test_a_recovery_that_nobody_saw_is_not_known_to_be_within_its_limit(
+    lines: tuple[str, ...], judged: bool, spark: SparkSession, tmp_path: Path
+) -> None:
+    write(tmp_path, [by_hand(*HANGS, *lines, "end 0..3")], limits=Limits(recovery=5))
+    history = History.read(tmp_path, spark)
+    known = history.run_file, availability(history), history.faults
+    assert overrun(history.run_file.limits, *known[1:]) == {}
+    why = "trial-0 acknowledged nothing from any heal to the next injection with no other fault in force"
+    assert undecided(*known) == ([] if judged else [why])
 
 
 def test_a_broken_limit_makes_a_run_invalid(spark: SparkSession, tmp_path: Path) -> None:
