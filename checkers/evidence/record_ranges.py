@@ -115,7 +115,7 @@ def with_rows(
     led: Mapping[Partition, Sequence[LeaderTerm]],
     width: int,
     holes: Holes,
-    evidence: Evidence,
+    evidence: Evidence | None,
 ) -> list[tuple[RecordRange, np.ndarray]]:
     """As ``record_ranges``: each range with the numbers of its records, from 0 on through all pieces of ``found``."""
     marked = [_marked(piece, led, width, holes, evidence) for piece in found]

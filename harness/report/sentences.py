@@ -115,12 +115,13 @@ def _with_texts(name: str, found: FoundAnomaly) -> FoundAnomaly:
 
 def sentence(anomaly: Anomaly, run: Row) -> str:
     """What happened to one run of records, and why, if that was seen (checkers/evidence/causes.py)."""
-    where = f"{run['topic']}-{run['partition']}: {_offsets(run)}"
+    where = f"{run['topic']}-{run['partition']}: {_offsets(anomaly, run)}"
     return f"{where}, {_acknowledged(run)}{_deposed(run)}, {_fate(anomaly, run)}"
 
 
-def _offsets(run: Row) -> str:
-    records = f"{run['count']:,} record{'' if run['count'] == 1 else 's'}"
+def _offsets(anomaly: Anomaly, run: Row) -> str:
+    counted = "transaction" if anomaly.counts_transactions else "record"
+    records = f"{run['count']:,} {counted}{'' if run['count'] == 1 else 's'}"
     first, last = run["first_offset"], run["last_offset"]
     if first is None or last is None:
         return f"{records} whose offsets are not known"

@@ -154,6 +154,7 @@ def test_the_biggest_are_told_and_equal_ones_in_the_order_of_their_places() -> N
             "with the ISR b1 b2, then alone in the ISR, lost when b2, not in the",
         ),
         ("lost", record_range(0, 9, count=7), BOTH, [], "offsets 0–9 (7 records among them)"),
+        ("fractured", record_range(0, 9, count=2), BOTH, [], "offsets 0–9 (2 transactions among them)"),
         ("lost", record_range(0, 1233), BOTH, [], "(1,234 records)"),
         ("lost", record_range(0, 9, 5, 9), BOTH, [], "alone in the ISR (though another led from 8.0 s), lost when b2"),
         (

@@ -1,9 +1,15 @@
 """Records, folded into ranges."""
 
+from dataclasses import replace
+from random import Random
+
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from checkers.evidence.decision import Decision
 from checkers.evidence.leadership import LeaderTerm
+from checkers.evidence.losses import by_transaction
 from checkers.evidence.record_ranges import (
     COLUMNS,
     RecordRange,
@@ -12,7 +18,10 @@ from checkers.evidence.record_ranges import (
     joined,
     reattributed,
     record_ranges,
+    with_rows,
 )
+from harness.core.guarantees import Ruling
+from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND
 from tests.checkers.ranges import BOTH, NAMES, SEEN, TRIAL, record_range
 
@@ -36,6 +45,41 @@ def test_what_is_folded_is_what_is_there(size: int) -> None:
         (1, 5000, 5000, 1),
         (2, 8, 999, 200),
         (2, 2008, 2099, 20),
+    ]
+
+
+def test_the_rows_of_each_range_are_known() -> None:
+    rows = [(f"trial-{n % 3}", n % 2, n, 0, (n % 10) * SECOND, *[None] * 5) for n in range(500)]
+    Random(1).shuffle(rows)
+    table = pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in rows], COLUMNS)
+    pieces = [table[at : at + 70] for at in range(0, len(table), 70)]
+    known = with_rows(pieces, {TRIAL: BOTH}, 64, {}, None)
+    assert [part for part, _ in known] == record_ranges(pieces, {TRIAL: BOTH}, 64)
+    assert sorted(n for _, numbers in known for n in numbers.tolist()) == [*range(len(table))]
+    for part, numbers in known:
+        of = table.take(numbers)
+        assert ({*of["topic"].to_pylist()}, {*of["partition"].to_pylist()}) == ({part.topic}, {part.partition})
+        told = min(of["offset"].to_pylist()), max(of["offset"].to_pylist()), len(of)
+        assert told == (part.first_offset, part.last_offset, part.count)
+
+
+def test_a_transaction_counts_once_in_the_worst_range_that_has_a_record_of_it() -> None:
+    decisions = [Decision(Ruling(standing, "why", "source")) for standing in Standing]
+    of = {decision.standing: replace(record_range(0, 4), decision=decision) for decision in decisions}
+    parts = [of[Standing.PERMITTED], of[Standing.VIOLATION], of[Standing.UNDECIDED], of[Standing.PERMITTED]]
+    # worker, transaction, range
+    rows = [(0, 1, 0), (0, 1, 2), (0, 2, 3), (0, 2, 3), (1, 1, 0), (1, 1, 1), (1, 2, 2), (1, 2, 1), (2, 1, 0)]
+    Random(1).shuffle(rows)
+    numbers = [np.array([n for n, row in enumerate(rows) if row[2] == number], int) for number in range(len(parts))]
+    worker, transaction, _ = zip(*rows, strict=True)
+    counted = by_transaction(
+        parts, numbers, pa.table({"worker": worker, "transaction": transaction, "nth": range(len(rows))})
+    )
+    assert [(one.standing, one.count, one.acknowledged) for one in counted] == [
+        (Standing.PERMITTED, 1, 1),
+        (Standing.VIOLATION, 2, 2),
+        (Standing.UNDECIDED, 1, 1),
+        (Standing.PERMITTED, 1, 1),
     ]
 
 
