@@ -70,7 +70,7 @@ class InFlight:
         return {
             (of, term): int(counts[term + 1 :].sum() + self._slow[of][term])
             for of, counts in self._counts.items()
-            for term in range(len(counts) - 1)
+            for term in range(len(self._slow[of]))
         }
 
     def _count(self) -> None:

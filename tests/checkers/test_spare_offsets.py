@@ -88,6 +88,16 @@ def test_what_was_in_flight_across_an_election_may_stand_in_the_log_of_who_led_b
     assert in_flight.after() == {(ONE, term): count for term, count in enumerate(after)}
 
 
+def test_a_partition_of_which_only_no_leader_was_reported_has_no_log_to_count_for() -> None:
+    told = by_hand("send a ok @0 t10..41", "saw b1 @0..10 leader=-1 epoch=0 isr= p1", *ELECTED)
+    known = evidence(told)
+    in_flight = InFlight(known.elections, known.acting, 5)
+    pieces = [pa.Table.from_pylist([{**told.rows["sends"][0], "partition": n}], SENDS) for n in (0, 1)]
+    assert [*in_flight.counting(pieces)] == pieces
+    assert {of for of, _ in in_flight.after()} == {ONE}
+    assert disturbed(known.elections[OTHER], known.acting(known.elections[OTHER]), known.configuration) == []
+
+
 @pytest.mark.parametrize(
     ("times", "timeout", "after"),
     [
