@@ -7,7 +7,7 @@ ReplicaManager, maybePropagateIsrChanges, called every 2.5 s).
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -92,7 +92,7 @@ class Elections:
     ``names``: brokers by their ids. ``current``: the reports of brokers that were not behind (see ``BehindTimes``).
     ``silences``: by the name of each broker, the times without a report from it on the partition; by None, the times
     without a current report. ``own``: by its name, the reports of each broker alone. ``propagation``: how brokers hear
-    of changes.
+    of changes. ``partly_told``: only some reports had an epoch, so none counts.
     """
 
     of: Partition
@@ -105,6 +105,7 @@ class Elections:
     lag_ns: int
     own: Mapping[str, OwnReports]
     propagation: Propagation
+    partly_told: bool = False
 
     @cached_property
     def moments(self) -> Times:
@@ -457,10 +458,11 @@ class Elections:
     def untold(self) -> list[tuple[int, Window]]:
         """The times in which there may have been an unreported leader, each with the number of the next term: around a
         missing epoch (without epochs: during silences), after the last report, and before the first one, unless the
-        epochs show that there was no other leader. Such a leader may also go on until it knows of the next one."""
+        epochs show that there was no other leader. Such a leader may also go on until it knows of the next one. If only
+        some reports had an epoch, there may have been one at any time."""
         over = max((span.to_ns for span in self.spans), default=BEFORE) + FRESH_NS
         last = len(self.terms)
-        found = [(last, (over, NEVER))]
+        found = [(last, (BEFORE if self.partly_told else over, NEVER))]
         first = [(0, window) for window in self._before_the_first()]
         if any(term.epoch is None for term in self.terms):
             return [*found, *first, *((last, silence) for silence in self.silences.get(None, ()))]
@@ -519,7 +521,10 @@ def elections(
     """The elections of each reported partition. ``observations``: the table; ``seen``: the same, folded; ``faults``: as
     they are known to have acted."""
     lag_ns = LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS
-    faults, brokers = list(faults), frozenset(names.values())
+    faults, brokers, partly = list(faults), frozenset(names.values()), _partly_told(observations)
+    if partly:
+        observations = _without_epochs_of(partly, observations)
+        seen = spans_of(observations)
     supposed, kraft = [supposing_it_acted(row) for row in faults], configuration.metadata == "kraft"
     propagation = Propagation(brokers, kraft, lag_ns, reported_controllers(observations, names))
     behind = BehindTimes(supposed, propagation)
@@ -538,10 +543,30 @@ def elections(
         own = own_reports(spans, kept, names.values())
         terms = _terms(spans, of, names, quiet.get(of, {}), highs.get(of, {}), own, late)
         known = replicas.get(of, frozenset()) | {broker for span in spans for broker in span.isr}
-        found[of] = Elections(
-            of, names, known, tuple(spans), tuple(told.get(of, ())), terms, quiet.get(of, {}), lag_ns, own, propagation
-        )
+        reports, silences = (tuple(spans), tuple(told.get(of, ()))), quiet.get(of, {})
+        found[of] = Elections(of, names, known, *reports, terms, silences, lag_ns, own, propagation, of in partly)
     return found
+
+
+def _partly_told(observations: pa.Table) -> set[Partition]:
+    """The partitions with reports of a leader both with and without an epoch."""
+    led = observations.filter(pc.greater_equal(observations["leader"], 0))
+    with_one, without = (led.filter(chosen(led["leader_epoch"])) for chosen in (pc.is_valid, pc.is_null))
+    return _places(with_one) & _places(without)
+
+
+def _places(observations: pa.Table) -> set[Partition]:
+    rows = observations.group_by(["topic", "partition"]).aggregate([])
+    return {(row["topic"], row["partition"]) for row in rows.to_pylist()}
+
+
+def _without_epochs_of(partitions: Collection[Partition], observations: pa.Table) -> pa.Table:
+    """``observations`` without the epochs of these partitions: one epoch tells nothing beside a report without one."""
+    places = zip(observations["topic"].to_pylist(), observations["partition"].to_pylist(), strict=True)
+    others = pa.array([of not in partitions for of in places], pa.bool_())
+    epochs = observations["leader_epoch"]
+    known = pc.if_else(others, epochs, pa.scalar(None, epochs.type))
+    return observations.set_column(observations.column_names.index("leader_epoch"), "leader_epoch", known)
 
 
 def _fresher(any_last: Span | None, current: Span | None) -> Span | None:

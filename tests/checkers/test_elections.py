@@ -17,6 +17,7 @@ from checkers.evidence.decision import Case
 from checkers.evidence.elections import _Others
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import Span
+from checkers.evidence.spare_offsets import InFlight
 from checkers.evidence.standing import over_ns
 from harness.core.anomalies import LOST, VANISHED
 from harness.core.guarantees import Configuration
@@ -1292,3 +1293,50 @@ def test_who_is_told_in_sync_between_two_times_is_in_an_isr_of_that_leader(since
     known = evidence(by_hand(*lines)).elections[TRIAL]
     number = 2 if until == 40 else 0
     assert known.told_in_sync(number, since * SECOND, until * SECOND) == {int(one) for one in told.split(",") if one}
+
+
+def test_one_report_without_an_epoch_makes_any_leader_possible() -> None:
+    """The twin: nobody reported an epoch."""
+    none = [re.sub(r"epoch=\d+", "", line) for line in LOST_ALONE]
+    for one, standing in (("epoch=0", UNDECIDED), ("", PERMITTED)):
+        told = [line.replace("saw b3 @0..4 leader=1", f"saw b3 @0..4 leader=1 {one}") for line in none]
+        assert decided(*told, **UNCLEAN).standing is standing
+        assert evidence(by_hand(*told)).elections[TRIAL].partly_told is bool(one)
+
+
+def test_a_report_without_an_epoch_takes_those_of_no_other_partition_nor_counts_without_a_leader() -> None:
+    others = [f"{line} p1" for line in [*saw("b1", "0..9", 1, 0, "1"), *saw("b1", "10..12", 1, None, "1")]]
+    told = by_hand(*saw("b1", "0..20", 1, 4, "1"), *saw("b2", "0..20", -1, None, ""), *others)
+    known = evidence(told).elections
+    assert [(term.leader, term.epoch) for term in known[TRIAL].terms] == [(1, 4)]
+    assert [(term.leader, term.epoch) for term in known["trial", 1].terms] == [(1, None)]
+
+
+def random_reports(rng: Random, without: float) -> list[str]:
+    """What three brokers reported of any leaders, in any order of epochs, with silences; some ``without`` an epoch."""
+    found = []
+    for name in ("b1", "b2", "b3"):
+        at = 0
+        while at < 40:
+            until, leader, epoch = at + rng.choice([0, 2, 8]), rng.choice([-1, 1, 2, 3]), rng.randrange(4)
+            isr = rng.choice(["1", "1,2", "1,2,3", "2", "2,3"])
+            found += saw(name, f"{at}..{until}", leader, None if rng.random() < without else epoch, isr)
+            at = until + rng.choice([1, 1, 1, 6])
+    return found
+
+
+@pytest.mark.parametrize("settings", [UNCLEAN, ALONE, {}], ids=["unclean", "alone", "clean"])
+@pytest.mark.parametrize("without", [0, 0.1, 0.5, 1])
+def test_any_reports_are_judged_and_none_is_surer_when_some_epochs_are_missing(
+    without: float, settings: dict[str, Any]
+) -> None:
+    record = "send r ok @5 t10..11"
+    for seed in range(60):
+        told, every = (random_reports(Random(seed), share) for share in (without, 0))
+        known = evidence(by_hand(record, *told, *CUT))
+        after = InFlight(known.elections, known.acting, 5).after()
+        assert all((TRIAL, n) in after for n, _ in enumerate(known.elections[TRIAL].terms))
+        found = decided(record, *told, *CUT, **settings).standing
+        if known.elections[TRIAL].partly_told:
+            assert found in {UNDECIDED, decided(record, *every, *CUT, **settings).standing}
+            assert found is not PERMITTED
