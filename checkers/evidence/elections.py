@@ -708,9 +708,10 @@ def _cover(spans: Sequence[Span], silences: Intervals, from_ns: int, to_ns: int)
 
 
 def _around(spans: Sequence[Span], from_ns: int, to_ns: int) -> Iterator[Span]:
-    """The reports of each observer from its last one before ``from_ns`` to its first one after ``to_ns``."""
+    """The reports of each observer from its last one before ``from_ns`` to its first one after ``to_ns``. (A broker may
+    report an older term after a later one.)"""
     for observer in {report.observer for report in spans}:
-        own = [report for report in spans if report.observer == observer]
+        own = sorted((one for one in spans if one.observer == observer), key=lambda one: (one.from_ns, one.to_ns))
         first = max((n for n, report in enumerate(own) if report.from_ns <= from_ns), default=0)
         last = min((n for n, report in enumerate(own) if report.to_ns >= to_ns), default=len(own) - 1)
         yield from own[first : last + 1]
