@@ -1,7 +1,7 @@
 """Duplicates of which all copies but one were lost: what excuses the loss excuses them, too (KIP-98: an idempotent
 producer's record is written once to a log, and sent again if that log lost it)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.intervals import NEVER
-from checkers.evidence.late import IN_FLIGHT, begins_ns, late_copies
+from checkers.evidence.late import IN_FLIGHT, addressed, begins_ns, late_copies
 from checkers.evidence.leadership import Partition
 from checkers.evidence.losses import Losses
 from checkers.evidence.reach import disturbances, held_back
@@ -27,6 +27,7 @@ _VANISHED = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("record_id", pa.int64()), ("offset", pa.int64())]
 )
 _EPOCHS = [("epochs", pa.list_(pa.int32())), ("stands_epoch", pa.int32())]
+_HELD_BACK = "nobody knows whether a fault held a copy back until another was acknowledged; if so"
 _COPIES = pa.schema([*_VANISHED, ("copies", pa.int64()), ("in_log", pa.int64()), *_EPOCHS])
 
 
@@ -69,58 +70,89 @@ def sent_again_for_loss(history: History, kept: AnomalyStore, losses: Losses | N
     vanished = copies_vanished(copies, kept.of(VANISHED))
     if losses is None or vanished is False:
         return None
-    doubt = "nobody knows whether one log ever had two of its copies" if vanished is None else None
+    doubt = "nobody knows whether one log ever had two of its copies; if not" if vanished is None else None
     late = late_copies(history, DUPLICATED, copies)
     if len(late):
-        if not held_back(history, possible_faults(history.faults)[-1], [late]):
+        if not held_back(history, possible_faults(history.faults)[-1], late):
             return None
-        doubt = doubt or "nobody knows whether a fault held a copy back until another was acknowledged"
+        doubt = doubt or _HELD_BACK
     lost = losses.ranges(VANISHED)
     ruling = worst_ruling(lost)[0] if lost else None
     if ruling is None or doubt is None or ruling.standing is not Standing.PERMITTED:
         return ruling
-    return replace(ruling, standing=Standing.UNDECIDED, because=f"{doubt}; if not, this is permitted: {ruling.because}")
+    return _doubted(ruling, doubt)
+
+
+def _doubted(ruling: Ruling, doubt: str) -> Ruling:
+    return replace(ruling, standing=Standing.UNDECIDED, because=f"{doubt}, this is permitted: {ruling.because}")
 
 
 def without_late_copies(
     history: History, anomaly: Anomaly, stored: StoredRows, ranges: Sequence[RecordRange], known: Evidence
 ) -> list[RecordRange]:
     """The ``ranges`` of an anomaly that the loss of a first copy may permit. It does not permit those with a copy that
-    came late: nobody sends again what was acknowledged."""
-    if not any(one.decision is not None and one.decision.standing is Standing.PERMITTED for one in ranges):
+    came late: nobody sends again what was acknowledged. If a fault may have held that copy back, they are undecided."""
+    if not any(one.standing is Standing.PERMITTED for one in ranges):
         return [*ranges]
-    late = _late_offsets(history, anomaly, stored, known)
+    wrong, perhaps = _late_offsets(history, anomaly, stored, known)
     forbidden = violation(anomaly, known.configuration)
 
     def ruled(one: RecordRange) -> RecordRange:
-        decision, first, last = one.decision, one.first_offset, one.last_offset
-        if decision is None or decision.standing is not Standing.PERMITTED or one.of not in late:
+        if one.decision is None or one.standing is not Standing.PERMITTED:
             return one
-        if first is None or last is None or not np.diff(np.searchsorted(late[one.of], [first, last + 1])).any():
-            return one
-        return replace(one, decision=replace(decision, ruling=forbidden, event=None))
+        if _has_any(one, wrong):
+            return replace(one, decision=replace(one.decision, ruling=forbidden, event=None))
+        if _has_any(one, perhaps):
+            doubted = _doubted(one.decision.ruling, _HELD_BACK)
+            return replace(one, decision=replace(one.decision, ruling=doubted, event=None))
+        return one
 
     return [*map(ruled, ranges)]
 
 
-def _late_offsets(
-    history: History, anomaly: Anomaly, stored: StoredRows, known: Evidence
-) -> dict[Partition, npt.NDArray[np.int64]]:
-    """The offsets of an anomaly's records of which the copy in the final log is late, and no fault may have held it
-    back: its leader epoch began after their acknowledgement, or (REAL_TIME_ORDER) it stands behind a record that was
-    sent after that. By partition, in order."""
+_Places = dict[Partition, npt.NDArray[np.int64]]
+
+
+def _has_any(one: RecordRange, offsets: _Places) -> bool:
+    first, last = one.first_offset, one.last_offset
+    if one.of not in offsets or first is None or last is None:
+        return False
+    return bool(np.diff(np.searchsorted(offsets[one.of], [first, last + 1])).any())
+
+
+def _late_offsets(history: History, anomaly: Anomaly, stored: StoredRows, known: Evidence) -> tuple[_Places, _Places]:
+    """The offsets of an anomaly's records of which the copy in the final log is late: its leader epoch began after
+    their acknowledgement, or (REAL_TIME_ORDER) it stands behind a record that was sent after that. First those of which
+    no fault may have held that copy back, then the others; by partition, in order."""
     where = "read_offset" if anomaly is ACKNOWLEDGED_ELSEWHERE else "offset"
-    columns = {name: pa.int64() for name in ("offset", where)}
+    columns = {name: pa.int64() for name in ("record_id", "offset", where)}
     each = disturbances(history, possible_faults(history.faults)[-1])
-    found: dict[Partition, list[npt.NDArray[np.int64]]] = {}
+    wrong, perhaps = dict[Partition, list[npt.NDArray[np.int64]]](), dict[Partition, list[npt.NDArray[np.int64]]]()
     for piece in stored.pieces(pa.schema([*IN_FLIGHT, *columns.items()])):
         sent, until = (pc.fill_null(piece[name], NEVER).to_numpy() for name in ("sent_ns", "acknowledged_ns"))
         offsets, stands = (pc.fill_null(piece[name], -1).to_numpy() for name in ("offset", where))
+        once = ~_handed_over_again(history, piece)
         for of, here in each_partition(piece["topic"], piece["partition"]):
             if of in known.elections and of in known.logs:
-                epochs = known.logs[of].epochs_at(stands[here])
-                began = begins_ns(known.elections[of], epochs)
-                late = (until[here] < began) | (anomaly is REAL_TIME_ORDER)
-                late &= ~each[of].held_back(sent[here], until[here])
-                found.setdefault(of, []).append(offsets[here][late])
-    return {of: np.sort(np.concatenate(parts)) for of, parts in found.items()}
+                own, epochs = known.elections[of], known.logs[of].epochs_at(stands[here])
+                late = (until[here] < begins_ns(own, epochs)) | (anomaly is REAL_TIME_ORDER)
+                late &= once[here]
+                held = each[of].held_back(sent[here], until[here]) & addressed(own, epochs, until[here])
+                wrong.setdefault(of, []).append(offsets[here][late & ~held])
+                perhaps.setdefault(of, []).append(offsets[here][late & held])
+    return _in_order(wrong), _in_order(perhaps)
+
+
+def _in_order(parts: Mapping[Partition, Sequence[npt.NDArray[np.int64]]]) -> _Places:
+    return {of: np.sort(np.concatenate(each)) for of, each in parts.items()}
+
+
+def _handed_over_again(history: History, rows: pa.Table) -> npt.NDArray[np.bool_]:
+    """Whether each of these records was handed to a producer once more after its acknowledgement."""
+    if "incarnation" in history.same("sends"):
+        return np.zeros(len(rows), bool)
+    sends = history.stored.table("sends", pc.field("record_id").isin(rows["record_id"]), ["record_id", "invoked_ns"])
+    sends = sends.group_by("record_id").aggregate([("invoked_ns", "max")]).sort_by("record_id")
+    ids, last = (column.to_numpy() for column in sends.columns)
+    found: npt.NDArray[np.bool_] = last[np.searchsorted(ids, rows["record_id"])] > rows["acknowledged_ns"].to_numpy()
+    return found

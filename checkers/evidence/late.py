@@ -1,5 +1,6 @@
 """Copies of records that were appended after the acknowledgement. Nobody sends an acknowledged record again, so only a
-fault that held a copy back explains it."""
+fault that held a copy back explains it; and a copy that was held back reaches no broker but the one to which it was
+sent."""
 
 from collections.abc import Mapping
 
@@ -22,6 +23,8 @@ from harness.core.anomalies import DUPLICATED, Anomaly
 IN_FLIGHT = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("sent_ns", pa.int64()), ("acknowledged_ns", pa.int64())]
 )
+#: The same, and whether a producer may have sent the record to the leader of its late copy by the acknowledgement.
+LATE = pa.schema([*IN_FLIGHT, ("addressed", pa.bool_())])
 _OFFSETS = ("record_id", "offset", "last_offset", "stands_at", "after_record")
 _FOUND = pa.schema([*IN_FLIGHT, *((name, pa.int64()) for name in _OFFSETS), ("which", pa.string())])
 _COPIES = pa.schema(
@@ -35,7 +38,7 @@ def late_copies(history: History, anomaly: Anomaly, stored: StoredRows) -> pa.Ta
     acknowledgement: it is behind a record that was sent after that, or under a leader epoch that began after that.
     (Copies across incarnations do not count: the new producer handed them over again.)
 
-    Returns: topic, partition, sent_ns, acknowledged_ns
+    Returns: LATE
     """
     reader = history.spark.read.schema(spark_schema(_FOUND))
     found = reader.parquet(*map(literal_path, stored.files)).where("acknowledged_ns is not null")
@@ -43,7 +46,8 @@ def late_copies(history: History, anomaly: Anomaly, stored: StoredRows) -> pa.Ta
     behind = _again(history, found, sent) if anomaly is DUPLICATED else _after(found, sent)
     known = elections_of(history)
     after = resent_late(stored, known) if anomaly is DUPLICATED else _standing_late(history, found, known)
-    return pa.concat_tables([behind.select(*IN_FLIGHT.names).toArrow(), after])
+    told = behind.select(*IN_FLIGHT.names).toArrow()
+    return pa.concat_tables([told.append_column("addressed", pa.repeat(True, len(told))), after])
 
 
 def elections_of(history: History) -> dict[Partition, Elections]:
@@ -72,9 +76,9 @@ def resent_late(stored: StoredRows, known: Mapping[Partition, Elections]) -> pa.
     """The duplicated records of which a copy came late: its leader epoch began after their acknowledgement. That copy
     is the one in the final log, or the latest if all are gone.
 
-    Returns: topic, partition, sent_ns, acknowledged_ns
+    Returns: LATE
     """
-    found = [IN_FLIGHT.empty_table()]
+    found = [LATE.empty_table()]
     for piece in stored.pieces(_COPIES):
         rows = piece.filter(pc.fill_null(pc.not_equal(piece["which"], _HANDED_OVER_AGAIN), True))
         found.append(_under_later_epochs(rows, _latest_epochs(rows), known))
@@ -102,13 +106,15 @@ def _standing_late(history: History, found: DataFrame, known: Mapping[Partition,
 def _under_later_epochs(
     rows: pa.Table, epochs: npt.NDArray[np.int64], known: Mapping[Partition, Elections]
 ) -> pa.Table:
-    """The rows whose leader epoch, one of ``epochs``, began after their acknowledgement. Returns: IN_FLIGHT"""
-    late = np.zeros(len(rows), bool)
+    """The rows whose leader epoch, one of ``epochs``, began after their acknowledgement. Returns: LATE"""
+    late, sent_to = np.zeros(len(rows), bool), np.ones(len(rows), bool)
     until = pc.fill_null(rows["acknowledged_ns"], NEVER).to_numpy()
     for of, here in each_partition(rows["topic"], rows["partition"]):
         if of in known:
             late[here] = until[here] < begins_ns(known[of], epochs[here])
-    return rows.select(IN_FLIGHT.names).filter(pa.array(late))
+            sent_to[here] = addressed(known[of], epochs[here], until[here])
+    told = rows.select(IN_FLIGHT.names).append_column("addressed", pa.array(sent_to))
+    return told.filter(pa.array(late))
 
 
 def begins_ns(known: Elections, epochs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -119,3 +125,16 @@ def begins_ns(known: Elections, epochs: npt.NDArray[np.int64]) -> npt.NDArray[np
         if term.epoch is not None:
             began = np.where(epochs >= term.epoch, np.maximum(began, term.begins_ns), began)
     return began
+
+
+def addressed(known: Elections, epochs: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Whether a producer may have sent a record to the leader of each of these epochs by a time: that broker, or one
+    that nobody reported, may have begun to lead by then. (Producers send to leaders only, and a request that was held
+    back reaches no other broker than the one to which it was sent.)"""
+    first = min((since for _, (since, _) in known.untold), default=NEVER)
+    found: npt.NDArray[np.bool_] = until >= first
+    for epoch in np.unique(epochs):
+        leaders = {term.leader for term in known.terms if term.epoch == epoch}
+        led = [term.begins_ns for term in known.terms if term.leader in leaders]
+        found |= (epochs == epoch) & (until >= min(led, default=BEFORE))
+    return found

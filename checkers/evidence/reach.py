@@ -35,7 +35,7 @@ _FELT_NS = 10_000_000_000
 
 #: A record, with the time in which it was in flight; the same with its producer; and with its copies.
 _RECORD_IN_FLIGHT = pa.schema([*IN_FLIGHT, ("record_id", pa.int64())])
-_SENT_BY = pa.schema([*_RECORD_IN_FLIGHT, ("worker", pa.int32())])
+SENT_BY = pa.schema([*_RECORD_IN_FLIGHT, ("worker", pa.int32())])
 _COPIES_IN_FLIGHT = pa.schema([*_RECORD_IN_FLIGHT, ("copies", pa.int64()), ("which", pa.string())])
 
 #: Faults that may hold back a request until another one with the same record was answered.
@@ -84,27 +84,33 @@ def given_up_beside(history: History, duplicated: StoredRows) -> bool:
     epoch: a broker that had already written the batch does not recognize it (librdkafka#4953; #2188). It does not send
     again what it gave up itself.
     """
-    given_up = history.stored.table("sends", pc.field("error") == _GIVEN_UP, ["worker", "completed_ns", "record_id"])
-    given_up = given_up.filter(pc.is_valid(given_up["completed_ns"])).sort_by("completed_ns")
-    if not len(given_up):
-        return False
-    rows = _until_reported(history, duplicated, _SENT_BY)
+    rows = _until_reported(history, duplicated, SENT_BY)
     if rows["worker"].null_count or rows["sent_ns"].null_count:
         return False
-    return all(
-        _amid(given_up.filter(pc.equal(given_up["worker"], worker)), rows.filter(pc.equal(rows["worker"], worker)))
-        for worker in rows["worker"].unique()
-    )
+    return bool(len(rows)) and bool(beside_given_up(history, rows).all())
 
 
-def _amid(given_up: pa.Table, rows: pa.Table) -> bool:
+def beside_given_up(history: History, rows: pa.Table) -> npt.NDArray[np.bool_]:
+    """Whether each of these records (SENT_BY) was in flight when its producer gave up another record."""
+    given_up = history.stored.table("sends", pc.field("error") == _GIVEN_UP, ["worker", "completed_ns", "record_id"])
+    given_up = given_up.filter(pc.is_valid(given_up["completed_ns"])).sort_by("completed_ns")
+    found, workers = np.zeros(len(rows), bool), rows["worker"].to_numpy()
+    for worker in given_up["worker"].unique().to_pylist():
+        own, here = given_up.filter(pc.equal(given_up["worker"], worker)), np.flatnonzero(workers == worker)
+        found[here] = _amid(own, rows.take(here))
+    return found
+
+
+def _amid(given_up: pa.Table, rows: pa.Table) -> npt.NDArray[np.bool_]:
     """Whether another record was ``given_up`` while each of these was in flight."""
     times, records = (given_up[name].to_numpy() for name in ("completed_ns", "record_id"))
     ids, sent = (rows[name].to_numpy() for name in ("record_id", "sent_ns"))
     until = pc.fill_null(rows["acknowledged_ns"], NEVER).to_numpy()
     first, last = (np.searchsorted(times, at, side="right") for at in (sent, until))
-    itself = np.flatnonzero(np.isin(ids, records))
-    return bool((first < last).all()) and all((records[first[n] : last[n]] != ids[n]).any() for n in itself)
+    found: npt.NDArray[np.bool_] = first < last
+    for n in np.flatnonzero(np.isin(ids, records)):
+        found[n] = (records[first[n] : last[n]] != ids[n]).any()
+    return found
 
 
 Window = tuple[int, int]
@@ -159,10 +165,10 @@ def resent(
     """Whether records were ``found`` twice, or late, because they were sent again.
 
     A copy that was appended after the acknowledgement was not sent again because that was missing, unless a fault held
-    requests back, so that the first request arrived after the second. With acks=0 a request is over when it was written
-    to the connection: what is sent again is what no broker had received (librdkafka, rd_kafka_send). An imported
-    history does not contain its faults. ``copies``: finds the copies that were appended late, by default
-    ``late_copies``.
+    requests back, so that the first request arrived after the second; but no request waits for a broker that had not
+    led yet. With acks=0 a request is over when it was written to the connection: what is sent again is what no broker
+    had received (librdkafka, rd_kafka_send). An imported history does not contain its faults. ``copies``: finds the
+    copies that were appended late, by default ``late_copies``.
     """
     if anomaly is DUPLICATED and history.run_file.configuration.acks == "0":
         return Resent(again=False, elected=False)
@@ -176,7 +182,7 @@ def resent(
     if not len(late):
         too_many_copies = again and _too_many_copies(rows, each, history.run_file.configuration.retries)
         return Resent(again and not too_many_copies, elected, too_many_copies=too_many_copies)
-    return Resent(again=False, elected=elected, held=_of_all([late], each, Disturbances.held_back))
+    return Resent(again=False, elected=elected, held=_held_back(late, each))
 
 
 def _too_many_copies(rows: pa.Table, each: Mapping[Partition, Disturbances], retries: int) -> bool:
@@ -200,9 +206,13 @@ def _until_reported(history: History, found: StoredRows, columns: pa.Schema) -> 
     return rows.select(columns.names).set_column(columns.get_field_index("acknowledged_ns"), "acknowledged_ns", until)
 
 
-def held_back(history: History, faults: Sequence[Row], late: Iterable[pa.Table]) -> bool:
+def held_back(history: History, faults: Sequence[Row], late: pa.Table) -> bool:
     """Whether a fault may have held back each of these late copies until another was acknowledged."""
-    return _of_all(late, disturbances(history, faults), Disturbances.held_back)
+    return _held_back(late, disturbances(history, faults))
+
+
+def _held_back(late: pa.Table, each: Mapping[Partition, Disturbances]) -> bool:
+    return all(late["addressed"].to_pylist()) and _of_all([late], each, Disturbances.held_back)
 
 
 def disturbances(history: History, faults: Sequence[Row]) -> "_Each":

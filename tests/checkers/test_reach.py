@@ -1,9 +1,11 @@
 """A fault, or a record that was given up, excuses what it reached: before it, after it and elsewhere it does not."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS, checkers_of
 from checkers.evidence.intervals import NEVER
-from checkers.evidence.late import resent_late
+from checkers.evidence.late import addressed, resent_late
 from checkers.evidence.reach import disturbances, faulted, given_up_beside, held_back, resent
 from checkers.evidence.store import StoredRows
 from checkers.history import History
@@ -130,10 +132,39 @@ def test_a_copy_came_late_under_an_epoch_that_began_when_it_had_been_acknowledge
     row = {"topic": "trial", "partition": 0, "record_id": 0, "stands_epoch": stands, "epochs": epochs, **at}
     told, found = history(tmp_path, [row], *led, "send a ok @0", "end 0..1", "fault d b1 10.5..12 kind=slow")
     got = resent_late(found, evidence(by_hand(*led)).elections)
-    assert got.to_pylist() == ([{"topic": "trial", "partition": 0, **dict(reversed(at.items()))}] if late else [])
+    # (Nobody reported who led epoch 2.)
+    row = {"topic": "trial", "partition": 0, **dict(reversed(at.items())), "addressed": max(epochs) == 2}
+    assert got.to_pylist() == ([row] if late else [])
     if late:
-        assert held_back(told, told.faults, [got])
-        assert not held_back(told, [], [got])
+        assert held_back(told, told.faults, got) is (max(epochs) == 2)
+        assert not held_back(told, [], got)
+
+
+@pytest.mark.parametrize(
+    ("led", "until", "to"),
+    [
+        (["1,0 0..20", "2,1 21..60"], 11, [1]),
+        (["1,0 0..20", "2,1 21..60"], 20, [1, 2]),
+        (["2,0 0..5", "1,1 6..20", "2,2 21..60"], 11, [1, 2]),
+        (["1,0 0..5", "3,2 6..20", "2,3 21..60"], 3, [1]),
+        (["1,0 0..5", "3,2 6..20", "2,3 21..60"], 11, [1, 2, 3]),
+        (["1,4 0..20", "2,5 21..60"], 11, [1, 2]),
+        (["1, 0..20", "2, 21..60"], 11, [1, 2]),
+    ],
+    ids=[
+        *("before it led", "as it may have begun", "it led before", "before an untold epoch", "after an untold epoch"),
+        *("led unseen before all reports, perhaps", "without epochs"),
+    ],
+)
+def test_a_producer_sends_to_no_broker_that_had_not_led_yet(led: list[str], until: int, to: list[int]) -> None:
+    words = [re.fullmatch(r"(\d),(\d*) (.*)", line) for line in led]
+    told = [(int(word[1]), int(word[2]) if word[2] else None, word[3]) for word in words if word]
+    lines = [line for leader, epoch, when in told for line in saw("b1,b2,b3", when, leader, epoch, "1,2,3")]
+    known = evidence(by_hand(*lines)).elections["trial", 0]
+    last = {leader: -1 if epoch is None else epoch for leader, epoch, _ in told}
+    leaders, times = sorted(last), np.full(len(last), until * SECOND)
+    found = addressed(known, np.array([last[leader] for leader in leaders]), times)
+    assert [leader for leader, was in zip(leaders, found.tolist(), strict=True) if was] == to
 
 
 #: A record of worker 0 that was in flight from 10 to 40 s, and is there twice.
@@ -526,6 +557,12 @@ MOVED_BEHIND = (
     *("send a ok @1 t1..2", "send b ok @0 t1.5..3", "final b @0 e0", "final a @1 e1"),
     *("send c ok @2 t40..41", "final c @2 e1", "end 0..3", *LED_BY_B2),
 )
+#: The same, and b2 had led before b1.
+LED_BEFORE = (
+    *(line.replace(" e1", " e2").replace(" e0", " e1") for line in LATER_EPOCH[: -len(LED_BY_B2)]),
+    *(*saw("b1,b2,b3", "0..0", 2, 0, "1"), *saw("b1,b2,b3", "1..9", 1, 1, "1")),
+    *(*saw("b1", "20..60", 2, 2, "1,2,3"), *saw("b2,b3", "10..60", 2, 2, "1,2,3")),
+)
 B1_KILLED = "fault k b1 1.5..15 kind=kill"
 B1_ISOLATED = "fault i b1 1.5..15 kind=isolate plane=all clients=cut"
 
@@ -562,10 +599,11 @@ SEEN_OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in SEEN_LATE)
         ("reordered", (*OVERTAKEN, CUT_OFF[1]), {}, Standing.VIOLATION),
         long_case("reordered", (*LATE, *KILLED), {}, Standing.VIOLATION),
         ("duplicated", (*LATER_EPOCH, B1_KILLED), {"acks": "1"}, Standing.VIOLATION),
-        ("duplicated", (*LATER_EPOCH, B1_ISOLATED), {"acks": "1"}, Standing.UNDECIDED),
+        ("duplicated", (*LATER_EPOCH, B1_ISOLATED), {"acks": "1"}, Standing.VIOLATION),
+        ("duplicated", (*LED_BEFORE, B1_ISOLATED), {"acks": "1"}, Standing.UNDECIDED),
         ("duplicated", in_time((*LATER_EPOCH, B1_KILLED)), {"acks": "1"}, Standing.PERMITTED),
         ("reordered", (*MOVED_BEHIND, B1_KILLED), {"acks": "1"}, Standing.VIOLATION),
-        ("reordered", (*MOVED_BEHIND, B1_ISOLATED), {"acks": "1"}, Standing.UNDECIDED),
+        ("reordered", (*MOVED_BEHIND, B1_ISOLATED), {"acks": "1"}, Standing.VIOLATION),
         ("reordered", in_time((*MOVED_BEHIND, B1_KILLED)), {"acks": "1"}, Standing.PERMITTED),
         ("duplicated", SEEN_AFTERWARDS, IMPORTED, Standing.UNDECIDED),
         long_case("duplicated", SEEN_MEANWHILE, IMPORTED, Standing.PERMITTED),
@@ -582,8 +620,9 @@ SEEN_OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in SEEN_LATE)
             "afterwards, held perhaps",
         ),
         *("afterwards, and nothing held it", "a fault perhaps", "overtaken", "overtaken without a fault", "too late"),
-        *("under a later epoch", "under a later epoch, held perhaps", "acknowledged under that epoch"),
-        *("moved to a later epoch", "moved to a later epoch, held perhaps", "moved, acknowledged under that epoch"),
+        *("under a later epoch", "under that of one that nobody knew", "under a later epoch, held perhaps"),
+        *("acknowledged under that epoch", "moved to a later epoch", "moved to that of one that nobody knew"),
+        "moved, acknowledged under that epoch",
         *("imported, afterwards", "imported, meanwhile", "imported, too late", "imported, overtaken"),
     ],
 )
@@ -612,11 +651,24 @@ MOVED = (
 )
 
 
+#: The same, and b2 had led before b1, so that a producer may have sent r to it.
+MOVED_BACK = (
+    *(
+        re.sub(r"( e|epoch=)(\d)\b", lambda epoch: f"{epoch[1]}{int(epoch[2]) + 1}", line).replace("@0..4", "@1..4")
+        for line in MOVED
+    ),
+    *saw("b1,b2,b3", "0..0", 2, 0, "1,2,3"),
+)
+SLOW = "fault s b1,b2 9..15 kind=slow plane=all"
+
+
 @pytest.mark.parametrize(
     ("lines", "elsewhere", "behind"),
     [
         (MOVED, Standing.VIOLATION, Standing.VIOLATION),
-        ((*MOVED, "fault s b1 9..15 kind=slow plane=all"), Standing.PERMITTED, Standing.PERMITTED),
+        ((*MOVED, SLOW), Standing.VIOLATION, Standing.VIOLATION),
+        (MOVED_BACK, Standing.VIOLATION, Standing.VIOLATION),
+        ((*MOVED_BACK, SLOW), Standing.UNDECIDED, Standing.UNDECIDED),
         ((*MOVED, "fault s b1 12..15 kind=slow plane=all"), Standing.VIOLATION, Standing.VIOLATION),
         (tuple(line.replace("t10..11", "t10..27") for line in MOVED), Standing.UNDECIDED, Standing.UNDECIDED),
         (
@@ -624,7 +676,10 @@ MOVED = (
             *(Standing.PERMITTED, Standing.VIOLATION),
         ),
     ],
-    ids=["late", "held back perhaps", "slow after it", "acknowledged after the election", "without epochs"],
+    ids=[
+        *("late", "of one that nobody knew", "nothing held it back", "held back perhaps", "slow after it"),
+        *("acknowledged after the election", "without epochs"),
+    ],
 )
 @pytest.mark.heavy
 def test_what_was_acknowledged_is_not_sent_again_because_it_was_lost(
@@ -635,3 +690,14 @@ def test_what_was_acknowledged_is_not_sent_again_because_it_was_lost(
     checkers = [checker for checker in CHECKERS if checker.name in standings]
     found = judge(tmp_path / "run", spark, checkers=checkers).anomalies
     assert {name: one.standing for name, one in found.items()} == standings
+
+
+@pytest.mark.heavy
+def test_what_its_next_producer_handed_over_again_did_not_come_late(spark: SparkSession, tmp_path: Path) -> None:
+    told = by_hand(*MOVED, "send again info i1 t28..29")
+    told.rows["sends"][-1]["record_id"] = told.ids["r"]
+    write(tmp_path / "run", [told], unclean_election=True, min_insync_replicas=1)
+    checkers = [checker for checker in CHECKERS if checker.name in {"acknowledged_elsewhere", "real_time_order"}]
+    found = judge(tmp_path / "run", spark, checkers=checkers).anomalies
+    assert {one.standing for one in found.values()} == {Standing.PERMITTED}
+    assert len(found) == 2
