@@ -9,18 +9,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.evidence.acting import Acting
+from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence
-from checkers.evidence.intervals import NEVER
+from checkers.evidence.intervals import NEVER, Times
 from checkers.evidence.late import IN_FLIGHT, addressed, begins_ns, late_copies
 from checkers.evidence.leadership import Partition
 from checkers.evidence.losses import Losses
-from checkers.evidence.reach import disturbances, held_back
+from checkers.evidence.reach import Disturbances, beside_given_up, disturbances, during, held_back
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import possible_faults, worst_ruling
 from checkers.evidence.store import AnomalyStore, StoredRows, each_partition
 from checkers.history import History
-from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, DUPLICATED, REAL_TIME_ORDER, VANISHED, Anomaly
-from harness.core.guarantees import Ruling, violation
+from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, DUPLICATED, VANISHED, Anomaly
+from harness.core.guarantees import Configuration, Ruling, violation
 from harness.core.verdict import Standing
 
 _VANISHED = pa.schema(
@@ -91,7 +93,8 @@ def without_late_copies(
     history: History, anomaly: Anomaly, stored: StoredRows, ranges: Sequence[RecordRange], known: Evidence
 ) -> list[RecordRange]:
     """The ``ranges`` of an anomaly that the loss of a first copy may permit. It does not permit those with a copy that
-    came late: nobody sends again what was acknowledged. If a fault may have held that copy back, they are undecided."""
+    came late: nobody sends again what was acknowledged. If a fault may have held that copy back, they are undecided.
+    Nor does it permit those that one leader wrote twice though nobody sent them again."""
     if not any(one.standing is Standing.PERMITTED for one in ranges):
         return [*ranges]
     wrong, perhaps = _late_offsets(history, anomaly, stored, known)
@@ -123,36 +126,64 @@ def _has_any(one: RecordRange, offsets: _Places) -> bool:
 def _late_offsets(history: History, anomaly: Anomaly, stored: StoredRows, known: Evidence) -> tuple[_Places, _Places]:
     """The offsets of an anomaly's records of which the copy in the final log is late: its leader epoch began after
     their acknowledgement, or (REAL_TIME_ORDER) it stands behind a record that was sent after that. First those of which
-    no fault may have held that copy back, then the others; by partition, in order."""
-    where = "read_offset" if anomaly is ACKNOWLEDGED_ELSEWHERE else "offset"
-    columns = {name: pa.int64() for name in ("record_id", "offset", where)}
+    no fault may have held that copy back, then the others; by partition, in order. (What a later incarnation handed
+    over again does not count.) Among the first are also those that one leader wrote ``twice`` (ACKNOWLEDGED_ELSEWHERE):
+    only the leader of that copy's epoch may have acknowledged them, and nothing made their producer send them again."""
+    moved = anomaly is ACKNOWLEDGED_ELSEWHERE
+    columns = {**dict.fromkeys(("record_id", "offset", "read_offset"), pa.int64()), "worker": pa.int32()}
     each = disturbances(history, possible_faults(history.faults)[-1])
-    wrong, perhaps = dict[Partition, list[npt.NDArray[np.int64]]](), dict[Partition, list[npt.NDArray[np.int64]]]()
+    wrong, perhaps = dict[Partition, list[Times]](), dict[Partition, list[Times]]()
     for piece in stored.pieces(pa.schema([*IN_FLIGHT, *columns.items()])):
         sent, until = (pc.fill_null(piece[name], NEVER).to_numpy() for name in ("sent_ns", "acknowledged_ns"))
-        offsets, stands = (pc.fill_null(piece[name], -1).to_numpy() for name in ("offset", where))
-        once = ~_handed_over_again(history, piece)
+        offsets = pc.fill_null(piece["offset"], -1).to_numpy()
+        stands = pc.fill_null(piece["read_offset"], -1).to_numpy() if moved else offsets
+        once = _handed_over_once(history, piece)
+        beside = beside_given_up(history, piece) if moved and known.configuration.idempotence else ~once
         for of, here in each_partition(piece["topic"], piece["partition"]):
             if of in known.elections and of in known.logs:
                 own, epochs = known.elections[of], known.logs[of].epochs_at(stands[here])
-                late = (until[here] < begins_ns(own, epochs)) | (anomaly is REAL_TIME_ORDER)
-                late &= once[here]
-                held = each[of].held_back(sent[here], until[here]) & addressed(own, epochs, until[here])
-                wrong.setdefault(of, []).append(offsets[here][late & ~held])
-                perhaps.setdefault(of, []).append(offsets[here][late & held])
+                in_flight = sent[here], until[here]
+                late = (until[here] < begins_ns(own, epochs)) | (not moved)
+                held = each[of].held_back(*in_flight) & addressed(own, epochs, until[here])
+                twice = (epochs == _only_epoch(own, known.acting(own), *in_flight)) & moved
+                twice &= ~beside[here] & ~_resent(each[of], known.configuration, *in_flight)
+                wrong.setdefault(of, []).append(offsets[here][once[here] & (late & ~held | twice)])
+                perhaps.setdefault(of, []).append(offsets[here][once[here] & late & held])
     return _in_order(wrong), _in_order(perhaps)
 
 
-def _in_order(parts: Mapping[Partition, Sequence[npt.NDArray[np.int64]]]) -> _Places:
+def _in_order(parts: Mapping[Partition, Sequence[Times]]) -> _Places:
     return {of: np.sort(np.concatenate(each)) for of, each in parts.items()}
 
 
-def _handed_over_again(history: History, rows: pa.Table) -> npt.NDArray[np.bool_]:
-    """Whether each of these records was handed to a producer once more after its acknowledgement."""
+def _handed_over_once(history: History, rows: pa.Table) -> npt.NDArray[np.bool_]:
+    """Whether only one incarnation of its producer handed over each of these records."""
     if "incarnation" in history.same("sends"):
-        return np.zeros(len(rows), bool)
-    sends = history.stored.table("sends", pc.field("record_id").isin(rows["record_id"]), ["record_id", "invoked_ns"])
-    sends = sends.group_by("record_id").aggregate([("invoked_ns", "max")]).sort_by("record_id")
-    ids, last = (column.to_numpy() for column in sends.columns)
-    found: npt.NDArray[np.bool_] = last[np.searchsorted(ids, rows["record_id"])] > rows["acknowledged_ns"].to_numpy()
-    return found
+        return np.ones(len(rows), bool)
+    ids = rows["record_id"]
+    sends = history.stored.table("sends", pc.field("record_id").isin(ids), ["record_id"])["record_id"].to_numpy()
+    each, times = np.unique(sends, return_counts=True)
+    return ~np.isin(ids.to_numpy(), each[times > 1])
+
+
+def _resent(each: Disturbances, configuration: Configuration, sent: Times, until: Times) -> npt.NDArray[np.bool_]:
+    """Whether a producer that is not idempotent may have sent each of these records again, and its leader have written
+    it again (as ``duplicated`` is permitted: harness/core/guarantees.py)."""
+    if configuration.idempotence:
+        return np.zeros(len(sent), bool)
+    may = each.resent(sent, until)
+    return may if configuration.retries else may & each.refused(sent, until)
+
+
+def _only_epoch(known: Elections, acting: Acting, sent: Times, until: Times) -> Times:
+    """The epoch of the only term whose leader may have acknowledged each of these records; -2 if there are several, or
+    if that is not known."""
+    begins, ends = known.begins_and_ends
+    terms, epochs = np.zeros(len(sent), np.int64), np.full(len(sent), -2, np.int64)
+    for n, term in enumerate(known.terms):
+        led = [(int(begins[n]), int(ends[n])), *term.again_ns]
+        may = during(led, sent, until) & (sent <= acting.ended_ns(n))
+        terms += may
+        epochs[may] = -2 if term.epoch is None else term.epoch
+    unseen = during((window for _, window in known.untold), sent, until)
+    return np.where((terms == 1) & ~unseen, epochs, -2)

@@ -91,7 +91,8 @@ def given_up_beside(history: History, duplicated: StoredRows) -> bool:
 
 
 def beside_given_up(history: History, rows: pa.Table) -> npt.NDArray[np.bool_]:
-    """Whether each of these records (SENT_BY) was in flight when its producer gave up another record."""
+    """Whether each of these records (SENT_BY) was in flight when its producer gave up another record. An idempotent
+    producer then may write it once more (see ``given_up_beside``)."""
     given_up = history.stored.table("sends", pc.field("error") == _GIVEN_UP, ["worker", "completed_ns", "record_id"])
     given_up = given_up.filter(pc.is_valid(given_up["completed_ns"])).sort_by("completed_ns")
     found, workers = np.zeros(len(rows), bool), rows["worker"].to_numpy()
@@ -131,16 +132,16 @@ class Disturbances:
 
     def resent(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which records may have been sent again: there was a disturbance before they were acknowledged."""
-        met = _during([*self.faults, *self.elections], sent, until + self.unread_ns)
+        met = during([*self.faults, *self.elections], sent, until + self.unread_ns)
         return met | (until - sent >= self.timeout_ns)
 
     def held_back(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which records may have been appended once more after their acknowledgement."""
-        return _during(self.held, sent, until)
+        return during(self.held, sent, until)
 
     def refused(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which records may have been sent to a leader that no longer led."""
-        return _during(self.elections, sent, until)
+        return during(self.elections, sent, until)
 
 
 @dataclass(frozen=True)
@@ -282,9 +283,10 @@ def _of_all(
     return True
 
 
-def _during(
+def during(
     windows: Iterable[Window], sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
+    """Whether each of these records was in flight in any of the ``windows``."""
     found = np.zeros(len(sent), bool)
     for begun, over in windows:
         found |= (begun <= until) & (sent <= over)
