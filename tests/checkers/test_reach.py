@@ -692,6 +692,28 @@ def test_what_was_acknowledged_is_not_sent_again_because_it_was_lost(
     assert {name: one.standing for name, one in found.items()} == standings
 
 
+#: r stands where it was acknowledged, and y below it, which was sent later. Nothing has an epoch.
+IN_PLACE = tuple(re.sub(r" e\d$", "", line).replace("send r ok @1", "send r ok @2") for line in MOVED)
+
+
+@pytest.mark.parametrize(
+    ("lines", "standing"),
+    [
+        (IN_PLACE, Standing.VIOLATION),
+        ((*IN_PLACE, SLOW), Standing.UNDECIDED),
+        (tuple(f"{line} e0" if line.startswith("final") else line for line in (*IN_PLACE, SLOW)), Standing.VIOLATION),
+    ],
+    ids=["taken by nothing", "perhaps a late copy in the same place", "with epochs"],
+)
+@pytest.mark.heavy
+def test_no_election_took_what_stands_where_it_was_acknowledged(
+    lines: tuple[str, ...], standing: Standing, spark: SparkSession, tmp_path: Path
+) -> None:
+    write(tmp_path / "run", [by_hand(*lines)], unclean_election=True, min_insync_replicas=1)
+    checkers = [checker for checker in CHECKERS if checker.name == "real_time_order"]
+    assert judge(tmp_path / "run", spark, checkers=checkers).anomalies["real_time_order"].standing is standing
+
+
 #: b1 told r at 9 at 11 s, under epoch 0, and had it at 1, too. What was above 1 is gone with the election of b2.
 WRITTEN_TWICE = tuple(
     line.replace("send r ok @1", "send r ok @9").replace("r @2 e1", "r @1 e0").replace("y @1 e1", "y @2 e1")
