@@ -1,5 +1,6 @@
 """Records, folded into ranges."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
 
@@ -26,13 +27,17 @@ from tests.checkers.notation import SECOND
 from tests.checkers.ranges import BOTH, NAMES, SEEN, TRIAL, record_range
 
 
+def _rows(acknowledged: Iterable[tuple[str, int, int, int]]) -> pa.Table:
+    """Records sent at 0: topic, partition, offset, acknowledged_ns."""
+    nothing = {**dict.fromkeys(COLUMNS.names), "sent_ns": 0}
+    names = ("topic", "partition", "offset", "acknowledged_ns")
+    return pa.Table.from_pylist([nothing | dict(zip(names, row, strict=True)) for row in acknowledged], COLUMNS)
+
+
 @pytest.mark.parametrize("size", [7, 10_000], ids="in pieces of {}".format)
 def test_what_is_folded_is_what_is_there(size: int) -> None:
     offsets = [*range(1000), *range(2000, 2100), 5000]
-    common = {**dict.fromkeys(COLUMNS.names), "topic": "trial", "partition": 0, "sent_ns": 0}
-    table = pa.Table.from_pylist(
-        [{**common, "offset": n, "acknowledged_ns": (n % 10) * SECOND} for n in offsets], COLUMNS
-    )
+    table = _rows(("trial", 0, n, (n % 10) * SECOND) for n in offsets)
     parts = record_ranges((table[at : at + size] for at in range(0, len(table), size)), {TRIAL: BOTH}, 64)
     assert sum(part.count for part in parts) == len(offsets)
     assert {(part.term, part.first_ns // SECOND, part.last_ns // SECOND) for part in parts if part.count > 9} == {
@@ -49,9 +54,9 @@ def test_what_is_folded_is_what_is_there(size: int) -> None:
 
 
 def test_the_rows_of_each_range_are_known() -> None:
-    rows = [(f"trial-{n % 3}", n % 2, n, 0, (n % 10) * SECOND, *[None] * 5) for n in range(500)]
+    rows = [(f"trial-{n % 3}", n % 2, n, (n % 10) * SECOND) for n in range(500)]
     Random(1).shuffle(rows)
-    table = pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in rows], COLUMNS)
+    table = _rows(rows)
     pieces = [table[at : at + 70] for at in range(0, len(table), 70)]
     known = with_rows(pieces, {TRIAL: BOTH}, 64, {}, None)
     assert [part for part, _ in known] == record_ranges(pieces, {TRIAL: BOTH}, 64)
