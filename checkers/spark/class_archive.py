@@ -40,7 +40,7 @@ def used() -> bool:
     with tempfile.TemporaryDirectory(prefix="kafka-trial-archive-") as scratch:
         classes = Path(scratch, "classes")
         session(conf={"spark.driver.extraJavaOptions": f"-Xlog:class+load:file={classes}"})
-        return "shared objects file (top)" in classes.read_text()
+        return "shared objects file (top)" in classes.read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":
