@@ -15,7 +15,7 @@ from checkers.evidence.final_logs import NO_EPOCH, Holes, inside, logs, sparse
 from checkers.evidence.holders import stories
 from checkers.evidence.holding import Change, Has, Story, Why
 from checkers.evidence.leadership import Partition
-from checkers.evidence.record_ranges import HANDED_ON_NS
+from checkers.evidence.record_ranges import HANDED_ON_NS, shows_when_fetched
 from checkers.evidence.standing import observed, with_results
 from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import LOSS
@@ -49,7 +49,7 @@ def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
         of = (row["topic"], row["partition"])
         epochs, holes = _final_log(archive, of)
         known = with_results(seen, archive, logs(archive, epochs) if archive.file.final_read else {}, archive.found)
-        for story in stories(known, BY_NAME[name], _case(row, holes)):
+        for story in stories(known, BY_NAME[name], _case(row, holes, shows_when_fetched(archive.file.configuration))):
             by_story.setdefault(story, []).append(name)
     return [
         Held(
@@ -63,9 +63,10 @@ def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
     ]
 
 
-def _case(row: Row, holes: Holes) -> Case:
+def _case(row: Row, holes: Holes, tells_when_fetched: bool) -> Case:
     of, offset = (row["topic"], row["partition"]), row.get("offset")
     acknowledged, read = row.get("acknowledged_ns"), row.get("read_ns")
+    last = row.get("last_read_ns") if tells_when_fetched else None
     return Case(
         of,
         row.get("sent_ns"),
@@ -76,7 +77,7 @@ def _case(row: Row, holes: Holes) -> Case:
         row.get("read_epoch"),
         read,
         bool(inside(holes, of, np.array([-1 if offset is None else offset]))[0]),
-        fetched_ns=None if row.get("last_read_ns") is None else row["last_read_ns"] - HANDED_ON_NS,
+        fetched_ns=None if last is None else last - HANDED_ON_NS,
     )
 
 

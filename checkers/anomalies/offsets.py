@@ -36,7 +36,7 @@ def rewritten_offset(candidates: Candidates) -> DataFrame | None:
     fails its checksum is not reliable. Guarantee: a committed record is not truncated, so its offset is not used again
     (KIP-101, KIP-279). Returns: topic, partition, offset, record_id (one that is no longer there), records (all ids
     seen there, -1 for a payload without an id), stands (the one in the final log), last_read_ns (when a consumer last
-    received one there that is not in the final log)
+    received ``record_id`` there)
     """
     history = candidates.history
     acknowledged = history.sends.where("outcome = 'ok' and offset is not null")
@@ -55,14 +55,11 @@ def rewritten_offset(candidates: Candidates) -> DataFrame | None:
         .agg(
             F.array_sort(F.collect_set("record_id")).alias("records"),
             F.expr("min(record_id) filter (where last)").alias("stands"),
-            F.expr("max(read_ns) filter (where not last)").alias("last_read_ns"),
+            F.expr("map_from_entries(collect_list(struct(record_id, read_ns)))").alias("read"),
         )
+        .selectExpr(*_OFFSET, "get(filter(records, r -> not (r <=> stands)), 0) as gone", "records", "stands", "read")
         .selectExpr(
-            *_OFFSET,
-            "nullif(get(filter(records, r -> not (r <=> stands)), 0), -1) as record_id",
-            "records",
-            "stands",
-            "last_read_ns",
+            *_OFFSET, "nullif(gone, -1) as record_id", "records", "stands", "try_element_at(read, gone) as last_read_ns"
         )
     )
 

@@ -182,13 +182,24 @@ def vanished(candidates: Candidates) -> DataFrame:
     consumer received with it), last_read_ns, in_transaction (as for ``lost``)
     """
     history, sends = candidates.history, candidates.sends()
-    read = _deliveries(proven(_must_remain(candidates), sends), also=["leader_epoch"])
+    read = _by_epoch(proven(_must_remain(candidates), sends))
     found_by = [*PARTITION, "record_id"] if history.run_file.compacted else STANDING
     there = proven(candidates.reads("phase = 'final'"), sends).select(*found_by)
     gone = retained(history, read.join(there, on=found_by, how="left_anti").select(*read.columns))
     also = in_transaction(history)
     rows = with_times(gone, sends, also)
     return rows.selectExpr(*OF_READ, "read_ns", "read_epoch", "last_read_ns", *(["in_transaction"] if also else []))
+
+
+def _by_epoch(reads: DataFrame) -> DataFrame:
+    """One row for each offset, record and known leader epoch; or for each offset and record of which no epoch is known.
+
+    Returns: as ``_deliveries``
+    """
+    each = _deliveries(reads.withColumn("epoch", F.expr(_KNOWN_EPOCH)), also=["epoch"])
+    any_epoch = f"max(epoch) over (partition by {', '.join(STANDING)}) as any_epoch"
+    told = each.selectExpr("*", any_epoch).where("epoch is not null or any_epoch is null")
+    return told.drop("epoch", "any_epoch")
 
 
 def damaged_in_place(candidates: Candidates) -> int:

@@ -20,6 +20,7 @@ from checkers.evidence.final_logs import Holes, inside
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import LeaderTerm, Partition, Span
 from checkers.evidence.store import each_partition
+from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
 
 #: The least width of a bucket, in offsets. It is a choice: lost records with fewer offsets than this between them are
@@ -48,10 +49,16 @@ _FOLDS = {
     "fetched_ns": "max",
 }
 
-#: A consumer that is not stopped hands on what it fetched within a second: it polls all the time. It is a choice: a
-#: delivery so long after an event shows that the event did not take the record. (If the consumer was stopped, the loss
-#: is left undecided needlessly.)
+#: A consumer hands on what it fetched within a second: it polls all the time. It is a choice: a delivery so long after
+#: an event shows that the event did not take the record. (If the consumer was stopped, the loss is left undecided
+#: needlessly.)
 HANDED_ON_NS = 5_000_000_000
+
+
+def shows_when_fetched(configuration: Configuration) -> bool:
+    """Whether consumers hand on at once what they fetched. Members of a group hold it while they process it, or until
+    their commit is answered."""
+    return not configuration.grouped
 
 
 @dataclass(frozen=True)
@@ -139,7 +146,8 @@ def _marked(
 ) -> pa.Table:
     """A row for each record: its bucket, and the facts to fold."""
     topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_read_ns, last_offset, *known = piece.columns
-    fetched_ns = pc.subtract(last_read_ns, HANDED_ON_NS)
+    tells = evidence is not None and shows_when_fetched(evidence.configuration)
+    fetched_ns = pc.subtract(last_read_ns, HANDED_ON_NS) if tells else pa.nulls(len(piece), pa.int64())
     at_ns = pc.coalesce(acknowledged_ns, sent_ns, read_ns, 0)
     until_ns = pc.coalesce(acknowledged_ns, read_ns)
     length = len(piece)

@@ -231,7 +231,7 @@ def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
     spark_conf = SparkConf(loadDefaults=False).setMaster(where).setAll(list(wanted.items()))
     try:
         # The Java process prints warnings before its logging is set up; they go to the log, too.
-        with log.open("wb") as said, _surroundings(scratch):
+        with log.open("wb") as said, surroundings(scratch):
             gateway = launch_gateway(spark_conf, popen_kwargs={"stdout": said, "stderr": said})  # type: ignore[no-untyped-call]
         if _abandoned.is_set():
             _end(gateway)
@@ -246,7 +246,7 @@ def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
 
 
 @contextmanager
-def _surroundings(scratch: Path) -> Iterator[None]:
+def surroundings(scratch: Path) -> Iterator[None]:
     """An environment in which Spark's Java process starts with our settings only, and with file names in UTF-8.
 
     It uses no spark-defaults.conf, spark-env.sh or SPARK_HOME of another Spark; HADOOP_CONF_DIR stays. The variables
@@ -254,7 +254,8 @@ def _surroundings(scratch: Path) -> Iterator[None]:
     """
     for name in [name for name in os.environ if name.startswith(("SPARK_", "PYSPARK_"))]:
         del os.environ[name]
-    conf = NO_CONF if NO_CONF.is_dir() else Path(tempfile.mkdtemp(dir=scratch))
+    empty = NO_CONF.is_dir() and not any(NO_CONF.iterdir())
+    conf = NO_CONF if empty else Path(tempfile.mkdtemp(dir=scratch))
     home = Path(pyspark.__file__).resolve().parent
     ours = {"SPARK_CONF_DIR": str(conf), "SPARK_HOME": str(home), "LC_ALL": "C.UTF-8"}
     before = {name: os.environ.get(name) for name in ours}

@@ -1,6 +1,7 @@
 """A record that a consumer still got after an event was not taken by that event."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -91,3 +92,37 @@ def test_a_record_that_was_there_under_two_epochs_vanished_twice(
     write(tmp_path, [by_hand(*lines, *RESTARTED, *CUT_SEEN)], unclean_election=True, min_insync_replicas=1)
     found = judge(tmp_path, spark).anomalies["vanished"]
     assert (found.count, found.standing) == (1 + len(earlier), VIOLATION)
+
+
+def test_what_a_member_of_a_group_held_shows_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", "live a @1 e0 r2 t40"]
+    lines += ["final z @0 e0", "final f @1 e1", "end 0..2"]
+    members: dict[str, Any] = {"consumer 102": {}}
+    settings: dict[str, Any] = {"unclean_election": True, "min_insync_replicas": 1, "grouped": True, "clients": members}
+    write(tmp_path, [by_hand(*lines, *RESTARTED, *CUT_SEEN)], **settings)
+    assert judge(tmp_path, spark).anomalies["lost"].standing is PERMITTED
+
+
+def test_a_record_that_was_gone_before_is_not_shown_by_another_at_its_offset(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send b ok @1 t22..23", "send c ok @1 t60..61"]
+    lines += ["live b @1 e1 r1 t25", "final z @0 e0", "final c @1 e2", "end 0..2"]
+    lines += ["fault cut b1 3..12 kind=isolate clients=kept", "fault cut-2 b2 30..50 kind=isolate clients=kept"]
+    lines += [*saw("b1,b2,b3", "0..3", 1, 0, "1,2,3"), *saw("b1,b2,b3", "4..7", 1, 0, "1")]
+    lines += [*saw("b1,b2,b3", "8..40", 2, 1, "2"), *saw("b1,b2,b3", "41..80", 3, 2, "3")]
+    write(tmp_path, [by_hand(*lines)], unclean_election=True, min_insync_replicas=1)
+    found = judge(tmp_path, spark).anomalies
+    assert {name: found[name].standing for name in ("lost", "vanished", "rewritten_offset")} == {
+        "lost": PERMITTED,
+        "vanished": PERMITTED,
+        "rewritten_offset": PERMITTED,
+    }
+
+
+def test_a_delivery_without_an_epoch_is_that_of_the_known_one(spark: SparkSession, tmp_path: Path) -> None:
+    lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", "live a @1 e0 r1 t6"]
+    lines += ["live a @1 r2 t6", "final z @0 e0", "final f @1 e1", "end 0..2"]
+    write(tmp_path, [by_hand(*lines, *CUT_SEEN)], unclean_election=True, min_insync_replicas=1)
+    found = judge(tmp_path, spark).anomalies["vanished"]
+    assert (found.count, found.standing) == (1, PERMITTED)

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.spark.refusal import reason, refusal
-from checkers.spark.session import ARCHIVE, driver_memory, session, settings
+from checkers.spark.session import ARCHIVE, driver_memory, session, settings, surroundings
 from checkers.spark.settings import PINNED
 from harness.core.errors import ScenarioError
 
@@ -215,6 +215,22 @@ def test_another_sparks_surroundings_are_not_ours(tmp_path: Path) -> None:
         check=False,
     )
     assert (told.stdout.split(), told.stderr) == (["2", *PINNED.values(), "-"], "")
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_configuration_directory_with_anything_in_it_is_left_alone(
+    empty: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_archive, scratch = tmp_path / "conf", tmp_path / "scratch"
+    of_archive.mkdir()
+    scratch.mkdir()
+    if not empty:
+        (of_archive / "spark-env.sh").write_text("exit 3\n")
+    monkeypatch.setattr("checkers.spark.session.NO_CONF", of_archive)
+    with surroundings(scratch):
+        used = Path(os.environ["SPARK_CONF_DIR"])
+        assert not [*used.iterdir()]
+    assert (used == of_archive) is empty
 
 
 _USED = "from checkers.spark.class_archive import used; print(used())"
