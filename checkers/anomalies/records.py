@@ -197,9 +197,11 @@ def _by_epoch(reads: DataFrame) -> DataFrame:
     Returns: as ``_deliveries``
     """
     each = _deliveries(reads.withColumn("epoch", F.expr(_KNOWN_EPOCH)), also=["epoch"])
-    any_epoch = f"max(epoch) over (partition by {', '.join(STANDING)}) as any_epoch"
-    told = each.selectExpr("*", any_epoch).where("epoch is not null or any_epoch is null")
-    return told.drop("epoch", "any_epoch")
+    times = F.struct("epoch", "read_ns", "read_epoch", "last_read_ns")
+    folded = each.groupBy(*STANDING).agg(F.collect_list(times).alias("told"))
+    with_epoch = "filter(told, one -> one.epoch is not null)"
+    rows = folded.selectExpr(*STANDING, f"inline(if(size({with_epoch}) > 0, {with_epoch}, told))")
+    return rows.select("topic", "partition", "offset", "record_id", "read_ns", "read_epoch", "last_read_ns")
 
 
 def damaged_in_place(candidates: Candidates) -> int:
