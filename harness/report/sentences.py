@@ -159,7 +159,7 @@ def _isrs(run: Row) -> str:
 
 
 def _fate(anomaly: Anomaly, run: Row) -> str:
-    fate = f"{anomaly.fate}"
+    fate = anomaly.fate or anomaly.name
     if run["again_to"] is not None:
         fate += f" (again up to offset {run['again_to']})"
     if run.get("hole"):

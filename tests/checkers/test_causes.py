@@ -208,6 +208,7 @@ def test_the_biggest_are_told_and_equal_ones_in_the_order_of_their_places() -> N
             [],
             "in another order than they were sent; next, b2, not in the ISR, was",
         ),
+        ("fractured", record_range(0, 9), BOTH[:1], [], ", fractured; no election was seen after them"),
         (
             "vanished",
             record_range(0, 9),
