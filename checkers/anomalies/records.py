@@ -20,10 +20,10 @@ RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "se
 #: SQL on ``transactions``: its producer requested the commit, and the coordinator may have got the request.
 ASKED_TO_COMMIT = "intent = 'commit' and ending_ns is not null and outcome != 'fail'"
 
-#: SQL on reads: the least and the greatest leader epoch that consumers received, and when they received a record last.
 _LIVE = "phase = 'live' and intact"
+#: SQL on reads: the least and the greatest leader epoch that consumers received, and when they received a record last.
 _FIRST, _LAST = (f"{which}(leader_epoch) filter (where {_LIVE} and leader_epoch >= 0)" for which in ("min", "max"))
-LAST_READ = f"max(read_ns) filter (where {_LIVE})"
+_LAST_READ = f"max(read_ns) filter (where {_LIVE})"
 
 _KNOWN_EPOCH = "if(leader_epoch >= 0, leader_epoch, null)"
 
@@ -55,7 +55,7 @@ def lost(candidates: Candidates) -> DataFrame:
         .agg(
             F.expr("bool_or(phase = 'final') as damaged"),
             F.expr(f"if({_FIRST} = {_LAST}, {_FIRST}, null) as read_epoch"),
-            F.expr(LAST_READ).alias("last_read_ns"),
+            F.expr(_LAST_READ).alias("last_read_ns"),
         )
     )
     gone = acknowledged.join(there, on=STANDING, how="left").where("not coalesce(damaged, false)")

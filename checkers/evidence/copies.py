@@ -16,7 +16,7 @@ from checkers.evidence.intervals import NEVER, Times
 from checkers.evidence.late import IN_FLIGHT, addressed, begins_ns, late_copies
 from checkers.evidence.leadership import Partition
 from checkers.evidence.losses import Losses
-from checkers.evidence.reach import Disturbances, beside_given_up, disturbances, during, held_back
+from checkers.evidence.reach import Disturbances, beside_given_up, disturbances, during, given_up, held_back
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import possible_faults, worst_ruling
 from checkers.evidence.store import AnomalyStore, StoredRows, each_partition
@@ -132,13 +132,14 @@ def _late_offsets(history: History, anomaly: Anomaly, stored: StoredRows, known:
     moved = anomaly is ACKNOWLEDGED_ELSEWHERE
     columns = {**dict.fromkeys(("record_id", "offset", "read_offset"), pa.int64()), "worker": pa.int32()}
     each = disturbances(history, possible_faults(history.faults)[-1])
+    others = given_up(history) if moved and known.configuration.idempotence else None
     wrong, perhaps = dict[Partition, list[Times]](), dict[Partition, list[Times]]()
     for piece in stored.pieces(pa.schema([*IN_FLIGHT, *columns.items()])):
         sent, until = (pc.fill_null(piece[name], NEVER).to_numpy() for name in ("sent_ns", "acknowledged_ns"))
         offsets = pc.fill_null(piece["offset"], -1).to_numpy()
         stands = pc.fill_null(piece["read_offset"], -1).to_numpy() if moved else offsets
         once = _handed_over_once(history, piece)
-        beside = beside_given_up(history, piece) if moved and known.configuration.idempotence else ~once
+        beside = ~once if others is None else beside_given_up(others, piece)
         for of, here in each_partition(piece["topic"], piece["partition"]):
             if of in known.elections and of in known.logs:
                 own, epochs = known.elections[of], known.logs[of].epochs_at(stands[here])

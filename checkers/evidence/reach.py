@@ -84,17 +84,24 @@ def given_up_beside(history: History, duplicated: StoredRows) -> bool:
     epoch: a broker that had already written the batch does not recognize it (librdkafka#4953; #2188). It does not send
     again what it gave up itself.
     """
+    others = given_up(history)
+    if not len(others):
+        return False
     rows = _until_reported(history, duplicated, SENT_BY)
     if rows["worker"].null_count or rows["sent_ns"].null_count:
         return False
-    return bool(len(rows)) and bool(beside_given_up(history, rows).all())
+    return bool(len(rows)) and bool(beside_given_up(others, rows).all())
 
 
-def beside_given_up(history: History, rows: pa.Table) -> npt.NDArray[np.bool_]:
+def given_up(history: History) -> pa.Table:
+    """The records that producers gave up, in the order of time. Returns: worker, completed_ns, record_id"""
+    found = history.stored.table("sends", pc.field("error") == _GIVEN_UP, ["worker", "completed_ns", "record_id"])
+    return found.filter(pc.is_valid(found["completed_ns"])).sort_by("completed_ns")
+
+
+def beside_given_up(given_up: pa.Table, rows: pa.Table) -> npt.NDArray[np.bool_]:
     """Whether each of these records (SENT_BY) was in flight when its producer gave up another record. An idempotent
     producer then may write it once more (see ``given_up_beside``)."""
-    given_up = history.stored.table("sends", pc.field("error") == _GIVEN_UP, ["worker", "completed_ns", "record_id"])
-    given_up = given_up.filter(pc.is_valid(given_up["completed_ns"])).sort_by("completed_ns")
     found, workers = np.zeros(len(rows), bool), rows["worker"].to_numpy()
     for worker in given_up["worker"].unique().to_pylist():
         own, here = given_up.filter(pc.equal(given_up["worker"], worker)), np.flatnonzero(workers == worker)

@@ -131,8 +131,7 @@ def with_rows(
     rows = pa.concat_tables(marked)
     rows = rows.append_column("row", pa.array(np.arange(len(rows))))
     folded = rows.group_by(_BUCKET).aggregate([*_FOLDS.items(), ("row", "list")])
-    named = folded.select([*_BUCKET, *("_".join(fold) for fold in _FOLDS.items())]).rename_columns([*_BUCKET, *_FOLDS])
-    ranges = map(_record_range, named.to_pylist())
+    ranges = map(_record_range, _named(folded).to_pylist())
     numbers = (number.values.to_numpy() for number in folded["row_list"])
     return sorted(zip(ranges, numbers, strict=True), key=lambda one: place_of(one[0]))
 
@@ -182,7 +181,11 @@ def _marked(
 
 def _folded(marked: pa.Table) -> pa.Table:
     """Fold marked records, or rows that are folded already."""
-    folded = marked.group_by(_BUCKET).aggregate(list(_FOLDS.items()))
+    return _named(marked.group_by(_BUCKET).aggregate(list(_FOLDS.items())))
+
+
+def _named(folded: pa.Table) -> pa.Table:
+    """Folded rows under the names of the facts."""
     return folded.select([*_BUCKET, *("_".join(fold) for fold in _FOLDS.items())]).rename_columns([*_BUCKET, *_FOLDS])
 
 

@@ -246,16 +246,17 @@ def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
 
 
 @contextmanager
-def surroundings(scratch: Path) -> Iterator[None]:
+def surroundings(scratch: Path, no_conf: Path = NO_CONF) -> Iterator[None]:
     """An environment in which Spark's Java process starts with our settings only, and with file names in UTF-8.
 
     It uses no spark-defaults.conf, spark-env.sh or SPARK_HOME of another Spark; HADOOP_CONF_DIR stays. The variables
-    are not restored: PySpark looks for another Spark each time its session is requested.
+    are not restored: PySpark looks for another Spark each time its session is requested. ``no_conf``: Spark's
+    configuration directory, unless anything is in it.
     """
     for name in [name for name in os.environ if name.startswith(("SPARK_", "PYSPARK_"))]:
         del os.environ[name]
-    empty = NO_CONF.is_dir() and not any(NO_CONF.iterdir())
-    conf = NO_CONF if empty else Path(tempfile.mkdtemp(dir=scratch))
+    empty = no_conf.is_dir() and not any(no_conf.iterdir())
+    conf = no_conf if empty else Path(tempfile.mkdtemp(dir=scratch))
     home = Path(pyspark.__file__).resolve().parent
     ours = {"SPARK_CONF_DIR": str(conf), "SPARK_HOME": str(home), "LC_ALL": "C.UTF-8"}
     before = {name: os.environ.get(name) for name in ours}

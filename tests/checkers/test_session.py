@@ -218,16 +218,13 @@ def test_another_sparks_surroundings_are_not_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("empty", [False, True])
-def test_a_configuration_directory_with_anything_in_it_is_left_alone(
-    empty: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_configuration_directory_with_anything_in_it_is_left_alone(empty: bool, tmp_path: Path) -> None:
     of_archive, scratch = tmp_path / "conf", tmp_path / "scratch"
     of_archive.mkdir()
     scratch.mkdir()
     if not empty:
         (of_archive / "spark-env.sh").write_text("exit 3\n")
-    monkeypatch.setattr("checkers.spark.session.NO_CONF", of_archive)
-    with surroundings(scratch):
+    with surroundings(scratch, of_archive):
         used = Path(os.environ["SPARK_CONF_DIR"])
         assert not [*used.iterdir()]
     assert (used == of_archive) is empty
