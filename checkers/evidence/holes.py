@@ -12,8 +12,11 @@ the offsets 3 and 4 are a hole. Without 5 they would be no hole: the leader of e
 and its election may have taken the records of epoch 0 there.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pyarrow as pa
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -39,12 +42,19 @@ def with_final_logs(history: History, observed: Evidence, found: AnomalyStore) -
     without the final logs. ``found``: all that checkers found."""
     if not history.run_file.final_read:
         return with_results(observed, history.stored, {}, found), {}
-    each = epochs(history)
-    return with_results(observed, history.stored, logs(history.stored, each), found), holes(history, each)
+    offsets = final_offsets(history).persist(StorageLevel.MEMORY_AND_DISK)
+    each = epochs(history, offsets)
+    # Spark looks for holes while the other evidence is put together here.
+    with ThreadPoolExecutor(1) as pool:
+        missing = pool.submit(holes, history, offsets, each)
+        evidence = with_results(observed, history.stored, logs(history.stored, each), found)
+    offsets.unpersist()
+    return evidence, missing.result()
 
 
-def epochs(history: History) -> pa.Table:
-    """The offsets of each leader epoch in the final logs that were read to the end, in order.
+def epochs(history: History, offsets: DataFrame) -> pa.Table:
+    """The offsets of each leader epoch in the final logs that were read to the end, in order. ``offsets``: the
+    ``final_offsets``.
 
     Returns: topic, partition, leader_epoch (-1 if records have none), first, last, broken (whether records between
     these are missing)
@@ -52,27 +62,27 @@ def epochs(history: History) -> pa.Table:
     first, last = F.min("first"), F.max("last")
     # (The distance of two offsets may not fit into a long.)
     gap = F.sum(F.bit_count("bits")) < last.cast(_EXACT) - first.cast(_EXACT) + 1
-    folded = _words(history).groupBy(*_EPOCH).agg(first.alias("first"), last.alias("last"), gap.alias("broken"))
+    folded = offsets.groupBy(*_EPOCH).agg(first.alias("first"), last.alias("last"), gap.alias("broken"))
     whole = {(row["topic"], row["partition"]) for row in history.ends if row["complete"]}
     found = folded.orderBy(*_EPOCH).toArrow()
     places = zip(found["topic"].to_pylist(), found["partition"].to_pylist(), strict=True)
     return found.filter(pa.array([place in whole for place in places], pa.bool_()))
 
 
-def holes(history: History, found: pa.Table) -> Holes:
-    """The holes of every final log; ``found``: its ``epochs``. A log that may lack offsets for other reasons has none.
+def holes(history: History, offsets: DataFrame, found: pa.Table) -> Holes:
+    """The holes of every final log. ``offsets``: the ``final_offsets``; ``found``: the ``epochs``.
 
-    Such logs are those of compacted topics, those with transactions (a marker takes an offset but no reader gets it),
-    and logs that were not read to the end.
+    A log that may lack offsets for other reasons has none. Such logs are those of compacted topics, those with
+    transactions (a marker takes an offset but no reader gets it), and logs that were not read to the end.
     """
     broken = found.filter(found["broken"]).select(_EPOCH)
     if sparse(history.stored) or not len(broken):
         return {}
-    between = _between(_words(history).join(F.broadcast(history.local(broken)), _EPOCH, "left_semi"))
+    between = _between(offsets.join(F.broadcast(history.local(broken)), _EPOCH, "left_semi"))
     return _by_partition(between.orderBy("first").toArrow())
 
 
-def _words(history: History) -> DataFrame:
+def final_offsets(history: History) -> DataFrame:
     """The offsets of the final logs as bits, 64 in a word. With bits, a record that was read twice does not count
     twice.
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.evidence.final_logs import inside
-from checkers.evidence.holes import epochs, holes, with_final_logs
+from checkers.evidence.holes import epochs, final_offsets, holes, with_final_logs
 from checkers.evidence.standing import observed
 from checkers.evidence.store import AnomalyStore
 from checkers.history import History
@@ -73,7 +73,8 @@ def found(spark: SparkSession, run: Path, *lines: str, **settings: object) -> di
     """The holes of each partition."""
     write(run, [by_hand(*lines)], **settings)
     history = History.read(run, spark)
-    every = holes(history, epochs(history))
+    offsets = final_offsets(history)
+    every = holes(history, offsets, epochs(history, offsets))
     return {of[1]: [(int(a), int(b)) for a, b in zip(*every[of], strict=True)] for of in every}
 
 
@@ -137,7 +138,8 @@ def test_of_each_epoch_it_is_told_from_where_to_where_it_stands_and_whether_it_i
     ends = ["end 3..9", "end 1..9 p1", "end 0..4 p2", "end 0..4 p3 read 1", "end 0..129 p4", "end 60..200 p5"]
     more = [*not_whole, *twice_and_whole, *ends, "end 0..2 p6"]
     write(tmp_path, [by_hand(*two, *uneven, *ends_twice, *far_apart, *words, *more)])
-    rows = epochs(History.read(tmp_path, spark)).to_pylist()
+    history = History.read(tmp_path, spark)
+    rows = epochs(history, final_offsets(history)).to_pylist()
     names = ("partition", "leader_epoch", "first", "last", "broken")
     assert [tuple(row[name] for name in names) for row in rows] == [
         (0, 0, 3, 5, False),
