@@ -56,10 +56,12 @@ class Losses:
             beside = {way: self._gone(way) for way in Gone if way is not anomaly.gone}
         # The cut that took acknowledged records may also have taken what moved, and what one event did wrong shows in
         # whatever it took.
+        # What a producer wrote again elsewhere is not lost, but if it was delivered, it may stand between lost records.
         others = beside.get(Gone.ACKNOWLEDGED, []) if anomaly.gone is Gone.MOVED else []
         wrong = [part for ranges in beside.values() for part in ranges]
         spare = evidence.spare if anomaly.gone is Gone.ACKNOWLEDGED else {}
-        parts = attached(known, width, evidence.logs, others, spare, evidence.written, wrong)
+        bridges = beside.get(Gone.DELIVERED, [])
+        parts = attached(known, width, evidence.logs, others, spare, evidence.written, wrong, bridges)
         if anomaly.counts_transactions:
             rows = pa.concat_tables(self._found.of(anomaly).pieces(_OF_TRANSACTION))
             parts = by_transaction(parts, self._numbers[anomaly], rows)

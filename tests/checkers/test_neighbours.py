@@ -387,3 +387,147 @@ def test_a_violation_beside_what_was_permitted_stays_one() -> None:
     broken = Decision(Ruling(Standing.VIOLATION, "broken", "source"))
     for one in (broken, replace(broken, may_have=frozenset({1}))):
         assert standings(part(0, 9, TAKEN), part(10, 19, one))[1] == (10, Standing.VIOLATION)
+
+
+#: A bridge over 8..199, in ranges as wide as a bucket.
+BRIDGE = tuple(part(first, first + 63, TAKEN) for first in range(8, 200, 64))
+
+
+ABOVE = part(210, 219, UNSURE)
+
+
+def above_bridge(
+    *bridges: RecordRange, above: RecordRange = ABOVE, parts: Sequence[RecordRange] = (), **known: Any
+) -> Standing:
+    """The standing of what is at 210, where an election took what is at 0..9, with these bridges."""
+    found = attached([part(0, 9, TAKEN), above, *parts], 64, {}, bridges=bridges, **known)
+    [own] = [one.decision for one in found if one.first_offset == above.first_offset and one.count == above.count]
+    assert own is not None
+    assert len(found) == 2 + len(parts)
+    return own.standing
+
+
+def test_what_the_same_election_took_in_between_bridges() -> None:
+    assert above_bridge() is Standing.UNDECIDED
+    assert above_bridge(*BRIDGE) is PERMITTED
+    assert above_bridge(*reversed(BRIDGE)) is PERMITTED
+    assert above_bridge(*BRIDGE, above=part(263, 269, UNSURE)) is PERMITTED
+    assert above_bridge(*BRIDGE, above=part(264, 269, UNSURE)) is Standing.UNDECIDED
+    for bridges, standing in ((BRIDGE, PERMITTED), ((), Standing.UNDECIDED)):
+        found = attached([part(0, 9, UNSURE), part(210, 219, TAKEN)], 64, {}, bridges=bridges)
+        assert [one.decision and one.decision.standing for one in found] == [standing, PERMITTED]
+
+
+def changed(**changes: Any) -> tuple[RecordRange, ...]:
+    return tuple(replace(one, **changes) for one in BRIDGE)
+
+
+_OF_ANOTHER = replace(TAKEN, event=Event(8 * SECOND, 2, 3, 2), may_have=frozenset({1, 2}))
+
+
+@pytest.mark.parametrize(
+    "bridges",
+    [
+        changed(partition=1),
+        changed(topic="other"),
+        changed(decision=_OF_ANOTHER),
+        changed(decision=UNSURE),
+        changed(decision=None),
+        changed(decision=replace(TAKEN, ruling=Ruling(Standing.VIOLATION, "broken", "source"), event=None)),
+        changed(decision=replace(TAKEN, event=None)),
+        changed(decision=replace(TAKEN, event=Event(8 * SECOND))),
+        changed(first_offset=None, last_offset=None),
+        BRIDGE[2:],
+        BRIDGE[:1],
+        (BRIDGE[0], BRIDGE[2]),
+        (*BRIDGE[:1], *changed(decision=_OF_ANOTHER)[1:]),
+        (part(10, 200, TAKEN),),
+    ],
+    ids=[
+        *("of another partition", "of another topic", "of another election", "undecided", "not decided"),
+        *("a violation", "by no event", "by the loss of every disk", "nobody knows where"),
+        *("far above", "far below", "with a gap", "of two elections", "wider than a bucket"),
+    ],
+)
+def test_nothing_else_bridges(bridges: tuple[RecordRange, ...]) -> None:
+    assert above_bridge(*bridges) is Standing.UNDECIDED
+
+
+def test_a_bridge_by_itself_decides_nothing() -> None:
+    other = replace(UNSURE, may_have=frozenset({2}))
+    for decision in (UNSURE, other, BROKEN):
+        [found] = attached([part(210, 219, decision)], 64, {}, bridges=BRIDGE)
+        assert found.decision == decision
+    assert above_bridge(*BRIDGE, above=replace(ABOVE, decision=BROKEN)) is Standing.VIOLATION
+    assert above_bridge(*BRIDGE, above=replace(ABOVE, decision=other)) is Standing.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    "above",
+    [replace(ABOVE, count=11), part(190, 198, UNSURE, count=10)],
+    ids=["above it", "where it stands"],
+)
+def test_over_a_bridge_too_one_log_has_room_for_one_record_at_an_offset(above: RecordRange) -> None:
+    assert above_bridge(*BRIDGE, above=above) is Standing.UNDECIDED
+    assert above_bridge(*BRIDGE, above=replace(above, count=above.count - 1)) is PERMITTED
+    # What is delivered and lost is one record.
+    again = replace(above, decision=TAKEN, count=above.count - 1)
+    assert above_bridge(*BRIDGE, again, above=replace(above, count=above.count - 1)) is PERMITTED
+
+
+def test_what_is_in_a_hole_above_a_bridge_no_election_alone_took() -> None:
+    assert ABOVE.case is not None
+    assert above_bridge(*BRIDGE, above=replace(ABOVE, case=replace(ABOVE.case, hole=True))) is Standing.UNDECIDED
+
+
+def test_what_was_sent_after_something_above_it_was_acknowledged_no_bridge_leads_to() -> None:
+    late, early = part(210, 219, UNSURE, 20, 21), part(220, 229, UNSURE, 6, 7)
+    assert above_bridge(*BRIDGE, above=late) is PERMITTED
+    assert above_bridge(*BRIDGE, above=late, parts=[early]) is Standing.UNDECIDED
+    assert above_bridge(*BRIDGE, above=early, parts=[late]) is PERMITTED
+    continues = [part(210, 213, UNSURE, 20, 21), part(214, 214, TAKEN, 6, 7)]
+    assert above_bridge(*BRIDGE, above=part(215, 219, UNSURE, 22, 23), parts=continues) is Standing.UNDECIDED
+
+
+def test_nor_what_was_sent_after_the_bridge_above_it_was_delivered() -> None:
+    """It is below the bridge: a log that has the bridge already has something else there."""
+    for sent, standing in ((20, Standing.UNDECIDED), (5, PERMITTED)):
+        below = part(0, 4, UNSURE, sent, sent + 1)
+        found = attached([below, part(210, 219, TAKEN, 30, 31)], 64, {}, bridges=BRIDGE)
+        assert found[0].decision is not None
+        assert found[0].decision.standing is standing
+
+
+def test_what_does_not_bridge_keeps_nothing_apart() -> None:
+    for bridges, standing in ((BRIDGE, Standing.UNDECIDED), (changed(decision=UNSURE), PERMITTED)):
+        found = attached([part(0, 4, UNSURE, 20, 21), part(10, 19, TAKEN, 30, 31)], 64, {}, bridges=bridges)
+        assert [one.standing for one in found] == [standing, PERMITTED]
+
+
+def test_nor_past_what_the_same_election_took_in_violation() -> None:
+    assert above_bridge(*BRIDGE, parts=[part(100, 101, BROKE)]) is Standing.UNDECIDED
+    assert above_bridge(*BRIDGE, wrong=[part(100, 101, BROKE)]) is Standing.UNDECIDED
+    assert above_bridge(*BRIDGE, wrong=[part(300, 301, BROKE)]) is PERMITTED
+
+
+@pytest.mark.parametrize(("spare", "standing"), [(199, PERMITTED), (200, Standing.UNDECIDED)])
+def test_no_record_of_a_bridge_is_counted_among_those_of_a_leader(spare: int, standing: Standing) -> None:
+    """b2's own log ends at 9: what stood at 210 is b2's if it wrote 200 offsets that are not known to be elsewhere."""
+    parts = [part(5, 9, TAKEN), replace(ABOVE, decision=EITHER)]
+    own = {"logs": {TRIAL: ENDED_AT_9}, "spare": {(TRIAL, 1): spare}}
+    assert attached(parts, 64, **own, bridges=BRIDGE)[1].standing is standing
+    assert attached(parts, 64, **own)[1].standing is Standing.UNDECIDED
+
+
+@pytest.mark.parametrize("spare", [200, 205, 210, 215, 1000])
+def test_what_a_leader_may_have_written_itself_no_bridge_takes(spare: int) -> None:
+    """However it goes on above the bridge."""
+    parts = [part(5, 9, TAKEN), part(210, 219, EITHER), part(220, 229, EITHER)]
+    found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={(TRIAL, 1): spare}, bridges=BRIDGE)
+    assert [one.standing for one in found] == [PERMITTED, Standing.UNDECIDED, Standing.UNDECIDED]
+
+
+def test_what_goes_on_above_a_bridge_is_of_the_chain_below_it() -> None:
+    parts = [part(5, 9, TAKEN), part(210, 219, EITHER), part(220, 229, EITHER)]
+    found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={(TRIAL, 1): 199}, bridges=BRIDGE)
+    assert [one.standing for one in found] == [PERMITTED] * 3

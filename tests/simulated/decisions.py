@@ -168,7 +168,8 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
         each[anomaly] = decided(ranges, anomaly, known)
     for anomaly, other in ((LOST, VANISHED), (VANISHED, LOST)):
         spare = known.spare if anomaly is LOST else {}
-        for part in attached(each[anomaly], _WIDTH, known.logs, (), spare, known.written, each[other]):
+        bridges = each[VANISHED] if anomaly is LOST else []
+        for part in attached(each[anomaly], _WIDTH, known.logs, (), spare, known.written, each[other], bridges):
             assert part.decision is not None
             yield anomaly, by_id[part.again_to or 0], part.decision
 
