@@ -21,9 +21,12 @@ RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "se
 ASKED_TO_COMMIT = "intent = 'commit' and ending_ns is not null and outcome != 'fail'"
 
 _LIVE = "phase = 'live' and intact"
-#: SQL on reads: the least and the greatest leader epoch that consumers received, and when they received a record last.
+#: SQL on reads: the least and the greatest leader epoch that consumers received.
 _FIRST, _LAST = (f"{which}(leader_epoch) filter (where {_LIVE} and leader_epoch >= 0)" for which in ("min", "max"))
-_LAST_READ = f"max(read_ns) filter (where {_LIVE})"
+_RECEIVED = [
+    f"if({_FIRST} = {_LAST}, {_FIRST}, null) as read_epoch",
+    f"max(read_ns) filter (where {_LIVE}) as last_read_ns",
+]
 
 _KNOWN_EPOCH = "if(leader_epoch >= 0, leader_epoch, null)"
 
@@ -52,11 +55,7 @@ def lost(candidates: Candidates) -> DataFrame:
     there = (
         candidates.reads(f"phase = 'final' and not intact or {_LIVE}")
         .groupBy(*STANDING)
-        .agg(
-            F.expr("bool_or(phase = 'final') as damaged"),
-            F.expr(f"if({_FIRST} = {_LAST}, {_FIRST}, null) as read_epoch"),
-            F.expr(_LAST_READ).alias("last_read_ns"),
-        )
+        .agg(*map(F.expr, ["bool_or(phase = 'final') as damaged", *_RECEIVED]))
     )
     gone = acknowledged.join(there, on=STANDING, how="left").where("not coalesce(damaged, false)")
     return gone.selectExpr(*OF_SEND, "read_epoch", "last_read_ns", *in_transaction(candidates.history))
@@ -66,6 +65,13 @@ def in_transaction(history: History) -> list[str]:
     """The column ``in_transaction`` of sends, if records outside of transactions may have other acks."""
     mixed = history.transactional and not history.run_file.configuration.acks_all
     return ["transaction is not null as in_transaction"] if mixed else []
+
+
+def with_deliveries(history: History, missing: DataFrame) -> DataFrame:
+    """``missing`` (columns: at least STANDING) with read_epoch and last_read_ns, as ``lost`` returns them."""
+    there = history.reads.where(_LIVE).join(missing.select(*STANDING), on=STANDING, how="left_semi")
+    received = there.groupBy(*STANDING).agg(*map(F.expr, _RECEIVED))
+    return missing.join(received, on=STANDING, how="left")
 
 
 def maybe_deleted(candidates: Candidates) -> int:

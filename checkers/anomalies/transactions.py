@@ -14,9 +14,10 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies import cycles
 from checkers.anomalies.hanging import in_time
-from checkers.anomalies.records import ASKED_TO_COMMIT, OF_READ, OF_WORKER
+from checkers.anomalies.records import ASKED_TO_COMMIT, OF_READ, OF_WORKER, with_deliveries
 from checkers.history import PARTITION, History
 from checkers.scan.in_log import proven
+from checkers.scan.record_bits import computed_once
 
 _KEY = ["worker", "transaction"]
 _HANGING = pa.schema(
@@ -69,25 +70,26 @@ def early_read(history: History) -> DataFrame:
     )
 
 
-def fractured(history: History) -> DataFrame:
+def fractured(history: History) -> DataFrame | None:
     """Transactions, committed or unknown, of which the final read_committed log has only a part.
 
     One row for each missing record. Records that retention deleted, or of partitions that were not read to their end,
     do not count.
     Guarantee: writes to several partitions are atomic: all are read or none is (KIP-98, 1).
-    Returns: RECORD, transaction, outcome, records, found, nth (1 for the first missing record of a transaction)
+    Returns: RECORD, transaction, outcome, records, found, nth (1 for the first missing record of a transaction),
+    read_epoch and last_read_ns (as for ``lost``)
     """
-    return _missing(standing(history).where("0 < found and found < records"))
+    return _missing(history, standing(history).where("0 < found and found < records"))
 
 
-def committed_lost(history: History) -> DataFrame:
+def committed_lost(history: History) -> DataFrame | None:
     """Transactions whose commit succeeded, but of which the final read_committed log has no record.
 
     One row for each of its records. A transaction with a record in a partition that was not read to its end is not
     judged. Guarantee: once the coordinator has answered, the transaction is committed for good (KIP-98, 5.2.4); its
     records are not lost as long as one in-sync replica lives. Returns: as for ``fractured``
     """
-    return _missing(standing(history).where("outcome = 'ok' and found = 0 and records = written"))
+    return _missing(history, standing(history).where("outcome = 'ok' and found = 0 and records = written"))
 
 
 def hanging_transaction(history: History) -> DataFrame:
@@ -211,9 +213,12 @@ def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
     return delivered.join(sent.join(transactions, on=_KEY, how="inner"), on="record_id", how="inner").drop("worker")
 
 
-def _missing(transactions: DataFrame) -> DataFrame:
+def _missing(history: History, transactions: DataFrame) -> DataFrame | None:
     """A row for each missing record of ``transactions``, those of one transaction numbered in the order of their
-    ids."""
+    ids. (Most runs have none: then nobody looks who received them.)"""
     told = ["transaction", "outcome", "records", "found"]
     each = transactions.selectExpr(*told, "posexplode(array_sort(missing)) as (before, gone)")
-    return each.selectExpr("gone.*", *told, "before + 1 as nth").selectExpr(*OF_READ, *told, "nth")
+    missing = computed_once(each.selectExpr("gone.*", *told, "before + 1 as nth"))
+    if missing is None:
+        return None
+    return with_deliveries(history, missing).selectExpr(*OF_READ, *told, "nth", "read_epoch", "last_read_ns")

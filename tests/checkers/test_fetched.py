@@ -71,6 +71,7 @@ CUT_SEEN = [
     *saw("b2", "8..60", 2, 1, "2"),
     *saw("b1", "14..60", 2, 1, "2"),
 ]
+_AS_RECEIVED = ("offset", "sent_ns", "acknowledged_ns", "read_epoch", "last_read_ns")
 RESTARTED = ["place r2 assign @0 t30", "live z @0 e0 r2 t39"]
 
 
@@ -81,6 +82,29 @@ def test_all_anomalies_of_the_record_agree(got: str, standing: Standing, spark: 
     write(tmp_path, [by_hand(*lines, *RESTARTED, *CUT_SEEN)], unclean_election=True, min_insync_replicas=1)
     found = judge(tmp_path, spark).anomalies
     assert {found[name].standing for name in ("lost", "vanished", "rewritten_offset")} == {standing}
+
+
+_IN_P1 = ["send q ok @0 p1 x1 w2 t4..5", "final q @0 p1 e0", "end 0..1 p1"]
+
+
+@pytest.mark.parametrize(("found_too", "anomaly"), [([], "committed_lost"), (_IN_P1, "fractured")])
+@pytest.mark.parametrize(
+    ("got", "standing"),
+    [(["r2 t40"], UNDECIDED), (["r1 t6"], PERMITTED), (["r1 t6", "r2 t40"], UNDECIDED), ([], PERMITTED)],
+)
+@pytest.mark.heavy
+def test_so_does_the_transaction_of_a_missing_record(
+    got: list[str], standing: Standing, found_too: list[str], anomaly: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ["send z ok @0 t0..1", "txn 1 commit ok 3..6..7 w2", "send a ok @1 x1 w2 t4..5", "send f ok @1 t45..46"]
+    lines += ["live f @1 e1 r3 t47", "final z @0 e0", "final f @1 e1", "end 0..2", *found_too]
+    lines += [f"live a @1 e0 {one}" for one in got]
+    settings: dict[str, Any] = {"unclean_election": True, "min_insync_replicas": 1, "isolation_level": "read_committed"}
+    write(tmp_path, [by_hand(*lines, *RESTARTED, *CUT_SEEN)], **settings)
+    found = judge(tmp_path, spark).anomalies
+    assert {name: found[name].standing for name in ("lost", anomaly)} == {"lost": standing, anomaly: standing}
+    told = [{name: found[one].examples[0][name] for name in _AS_RECEIVED} for one in ("lost", anomaly)]
+    assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("earlier", [[], ["live a @2 e0 r1 t5"]])

@@ -22,7 +22,9 @@ pytestmark = pytest.mark.long
 
 TOLD = (
     *("send a ok @0 t1..2 x1 k1", "send b ok @1 t2..3", "send c info t3"),
-    *("final a @0 e1", "final b @2 e0 damaged", "end 0..3"),
+    *("final a @0 e1", "final b @2 e0 damaged", "end 0..6"),
+    *("txn 2 commit ok 4..5..6", "send d ok @3 t4..5 x2 k1", "txn 3 commit ok 7..8..9", "send e ok @4 t7..8 x3 k1"),
+    *("send f ok @5 t7..8 x3 k1", "final e @4 e1"),
     *("live a @0 r1 t4", "live c @0 r1 t4", "live b @2 r1 t5", "txn 1 commit ok 0..2..3"),
     *("place assign r1 @0 t1", "place commit r1 @3 t6", "killed r1"),
 )
