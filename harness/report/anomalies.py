@@ -125,6 +125,9 @@ Some losses stay undecided, however well a cluster is observed:
 One thing is taken for granted: a replica that was cut off or paused, and is in the ISR in every report of a term, did
 not leave it and come back between two reports. (A replica whose process was started again may have.)
 
+One thing is not reported: a record that was delivered under one leader epoch, and is at the same offset under another
+epoch in the final log. A retry wrote it again at the same place, and no reader can see a difference.
+
 ## Who else finds it
 
 What three other harnesses detect, from their sources (Jepsen at c4c7473, chaos at 2f4f58b, Kafka by function).
