@@ -56,10 +56,10 @@ class Losses:
             beside = {way: self._gone(way) for way in Gone if way is not anomaly.gone}
         # The cut that took acknowledged records may also have taken what moved, and what one event did wrong shows in
         # whatever it took.
-        # What a producer wrote again elsewhere is not lost, but if it was delivered, it may stand between lost records.
         others = beside.get(Gone.ACKNOWLEDGED, []) if anomaly.gone is Gone.MOVED else []
         wrong = [part for ranges in beside.values() for part in ranges]
         spare = evidence.spare if anomaly.gone is Gone.ACKNOWLEDGED else {}
+        # Between lost records may stand delivered ones that their producer wrote again elsewhere: these are not lost.
         bridges = beside.get(Gone.DELIVERED, [])
         parts = attached(known, width, evidence.logs, others, spare, evidence.written, wrong, bridges)
         if anomaly.counts_transactions:
