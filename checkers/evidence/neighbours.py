@@ -77,7 +77,7 @@ def attached(
     """Give undecided record ranges the decision of a permitted neighbour, if the same event may have taken them: an
     election cuts a log at one offset, and takes everything from there on. ``logs``: the final logs. ``others``: record
     ranges of another anomaly that the event may have taken. ``wrong``: record ranges of any anomaly, of which only the
-    violations count. ``bridges``: record ranges of another anomaly that may stand between: two ranges also count as
+    violations count. ``bridges``: record ranges of delivered records that may stand between: two ranges also count as
     near to each other if both are near to a permitted bridge of the same election. A bridge decides nothing, and its
     records are not counted: they may be in ``parts``, too.
 
@@ -110,7 +110,8 @@ def attached(
             assert decision is not None
             if decision.standing is Standing.UNDECIDED and not apart[n]:
                 for term in sorted(decision.may_have):
-                    if violations.took_below(part, term):
+                    bridged = stretches.get((part.of, term), ())
+                    if violations.took_below(part, term) or _passed_by_readers(part, bridged):
                         continue
                     chain = chains.get((part.of, term)) if upwards and (part.of, term) in spare else None
                     unknown = 0 if chain is None else spare[part.of, term] + below[part.of] - chain.count
@@ -120,7 +121,6 @@ def attached(
                         continue
                     beside = permitted.get((part.of, term))
                     crowd = _crowd(crowds, part, term, width)
-                    bridged = stretches.get((part.of, term), ())
                     if beside is not None and _near(beside, part, width, bridged) and _fits(crowd):
                         found[n] = part = replace(part, term=beside.term, decision=beside.decision)
                         decision = part.decision or decision
@@ -153,6 +153,16 @@ def _stretches(bridges: Iterable[RecordRange], width: int) -> dict[tuple[Partiti
         own = found.setdefault((part.of, term), [])
         own.append(merged(own.pop(), part) if own and near(own[-1], part, width) else part)
     return found
+
+
+def _passed_by_readers(part: RecordRange, stretches: Sequence[RecordRange]) -> bool:
+    """Whether some of these records, which nobody got, are at offsets among those of delivered records (``stretches``,
+    in the order of the log): a reader of that log would have got them, too."""
+    case, first, last = part.case, part.first_offset, part.last_offset
+    if case is None or first is None or last is None or not (case.epoch is None and case.delivered_ns is None):
+        return False
+    n = bisect_right(stretches, last, key=lambda stretch: stretch.first_offset or 0)
+    return n > 0 and first <= (stretches[n - 1].last_offset or 0)
 
 
 def _near(one: RecordRange, other: RecordRange, width: int, stretches: Sequence[RecordRange]) -> bool:

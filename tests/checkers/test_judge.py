@@ -1,6 +1,6 @@
 """From a history to its verdict: the merge, the headline, the examples, and that nothing but the run decides."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -626,10 +626,10 @@ def test_what_was_lost_and_sent_again_is_excused_and_no_other_copy(
     assert (None if found is None else found.standing) is stands
 
 
-#: b1, alone in the ISR and cut off, acknowledged what is at 5..8 and at 110. What is between it gave to consumers, but
-#: its producers had no answer. b2 leads since 20 s, and writes from 5 on.
+#: b1, alone in the ISR and cut off, acknowledged what is at 5..8, and perhaps u. What is in between it gave to
+#: consumers, but its producers had no answer. b2 leads since 20 s, and writes from 5 on.
 TAKEN_TAIL = (
-    *("send a ok @4 t1..2", "final a @4 e0", "send u ok @110 t24..25"),
+    *("send a ok @4 t1..2", "final a @4 e0"),
     *(f"send l{n} ok @{n} t1{n - 4}..1{n - 4}.5" for n in range(5, 9)),
     *(f"send d{n} info t15..45" for n in range(9, 100)),
     *(line for n in range(5, 131) for line in (f"send z{n} ok @{n} t42..43", f"final z{n} @{n} e1")),
@@ -642,13 +642,20 @@ TAKEN_TAIL = (
 
 
 @pytest.mark.parametrize(
-    ("delivered", "stands"), [(range(9, 100), Standing.PERMITTED), (range(9, 42), Standing.UNDECIDED)]
+    ("u", "delivered", "stands"),
+    [
+        (110, range(9, 100), Standing.PERMITTED),
+        (110, range(9, 42), Standing.UNDECIDED),
+        (90, range(9, 100), Standing.UNDECIDED),
+        (90, (50, 70, 90), Standing.UNDECIDED),
+    ],
+    ids=["up to it", "far below it", "another record at its offset", "far apart, and one at its offset"],
 )
 @pytest.mark.heavy
 def test_what_was_delivered_of_a_tail_joins_what_was_lost_of_it(
-    delivered: range, stands: Standing, judged: Judge
+    u: int, delivered: Sequence[int], stands: Standing, judged: Judge
 ) -> None:
     read = [f"live d{n} @{n} e0 t16" for n in delivered]
-    verdict = judged(*TAKEN_TAIL, *read, idempotence=False, retries=5, **UNCLEAN)
+    verdict = judged(f"send u ok @{u} t24..25", *TAKEN_TAIL, *read, idempotence=False, retries=5, **UNCLEAN)
     assert verdict.anomalies["vanished"].standing is Standing.PERMITTED
     assert (verdict.anomalies["lost"].count, verdict.anomalies["lost"].standing) == (5, stands)

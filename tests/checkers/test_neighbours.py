@@ -390,6 +390,12 @@ def test_a_violation_beside_what_was_permitted_stays_one() -> None:
 
 
 #: A bridge over 8..199, in ranges as wide as a bucket.
+def delivered(one: RecordRange, epoch: int | None = 0) -> RecordRange:
+    """The same records, if a consumer got them."""
+    assert one.case is not None
+    return replace(one, case=replace(one.case, epoch=epoch, delivered_ns=6 * SECOND))
+
+
 BRIDGE = tuple(part(first, first + 63, TAKEN) for first in range(8, 200, 64))
 
 
@@ -414,7 +420,7 @@ def test_what_the_same_election_took_in_between_bridges() -> None:
     assert above_bridge(*BRIDGE, above=part(263, 269, UNSURE)) is PERMITTED
     assert above_bridge(*BRIDGE, above=part(264, 269, UNSURE)) is Standing.UNDECIDED
     for bridges, standing in ((BRIDGE, PERMITTED), ((), Standing.UNDECIDED)):
-        found = attached([part(0, 9, UNSURE), part(210, 219, TAKEN)], 64, {}, bridges=bridges)
+        found = attached([part(0, 7, UNSURE), part(210, 219, TAKEN)], 64, {}, bridges=bridges)
         assert [one.decision and one.decision.standing for one in found] == [standing, PERMITTED]
 
 
@@ -464,7 +470,7 @@ def test_a_bridge_by_itself_decides_nothing() -> None:
 
 @pytest.mark.parametrize(
     "above",
-    [replace(ABOVE, count=11), part(190, 198, UNSURE, count=10)],
+    [replace(ABOVE, count=11), delivered(part(190, 198, UNSURE, count=10))],
     ids=["above it", "where it stands"],
 )
 def test_over_a_bridge_too_one_log_has_room_for_one_record_at_an_offset(above: RecordRange) -> None:
@@ -472,7 +478,19 @@ def test_over_a_bridge_too_one_log_has_room_for_one_record_at_an_offset(above: R
     assert above_bridge(*BRIDGE, above=replace(above, count=above.count - 1)) is PERMITTED
     # What is delivered and lost is one record.
     again = replace(above, decision=TAKEN, count=above.count - 1)
-    assert above_bridge(*BRIDGE, again, above=replace(above, count=above.count - 1)) is PERMITTED
+    assert above_bridge(*BRIDGE, again, above=delivered(replace(above, count=above.count - 1))) is PERMITTED
+
+
+@pytest.mark.parametrize(
+    "among",
+    [part(190, 190, UNSURE), part(150, 150, UNSURE), part(199, 208, UNSURE)],
+    ids=["of a range", "between two", "partly"],
+)
+def test_what_nobody_got_among_what_was_delivered_is_of_another_log(among: RecordRange) -> None:
+    assert above_bridge(*BRIDGE, above=among) is Standing.UNDECIDED
+    assert above_bridge(*BRIDGE, above=delivered(among)) is PERMITTED
+    assert above_bridge(*BRIDGE, above=delivered(among, epoch=None)) is PERMITTED
+    assert above_bridge(*BRIDGE, above=part(200, 209, UNSURE)) is PERMITTED
 
 
 def test_what_is_in_a_hole_above_a_bridge_no_election_alone_took() -> None:
