@@ -59,9 +59,7 @@ class Losses:
         others = beside.get(Gone.ACKNOWLEDGED, []) if anomaly.gone is Gone.MOVED else []
         wrong = [part for ranges in beside.values() for part in ranges]
         spare = evidence.spare if anomaly.gone is Gone.ACKNOWLEDGED else {}
-        # Between lost records may stand delivered ones that their producer wrote again elsewhere: these are not lost.
-        bridges = beside.get(Gone.DELIVERED, [])
-        parts = attached(known, width, evidence.logs, others, spare, evidence.written, wrong, bridges)
+        parts = attached(known, width, evidence.logs, others, spare, evidence.written, wrong)
         if anomaly.counts_transactions:
             rows = pa.concat_tables(self._found.of(anomaly).pieces(_OF_TRANSACTION))
             parts = by_transaction(parts, self._numbers[anomaly], rows)

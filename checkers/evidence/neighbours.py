@@ -21,7 +21,7 @@ from harness.core.verdict import Standing
 
 @dataclass(frozen=True)
 class _Chain:
-    """Records near to each other that the same election took, all permitted: the first offset, and the number."""
+    """Records without a gap that the same election took, all permitted: the first offset, and the number of records."""
 
     first: int
     count: int
@@ -72,14 +72,11 @@ def attached(
     spare: Mapping[tuple[Partition, int], int] = MappingProxyType({}),
     written: Mapping[tuple[Partition, int], Written] = MappingProxyType({}),
     wrong: Iterable[RecordRange] = (),
-    bridges: Iterable[RecordRange] = (),
 ) -> list[RecordRange]:
     """Give undecided record ranges the decision of a permitted neighbour, if the same event may have taken them: an
     election cuts a log at one offset, and takes everything from there on. ``logs``: the final logs. ``others``: record
     ranges of another anomaly that the event may have taken. ``wrong``: record ranges of any anomaly, of which only the
-    violations count. ``bridges``: record ranges of delivered records that may stand between: two ranges also count as
-    near to each other if both are near to a permitted bridge of the same election. A bridge decides nothing, and its
-    records are not counted: they may be in ``parts``, too.
+    violations count.
 
     Exceptions: Records are of another leader's log if more of them were acknowledged there than one log has offsets, or
     if they were acknowledged after records above them were; so are records that continue them. No election alone took
@@ -96,9 +93,7 @@ def attached(
         key=lambda one: along_the_log(one[0]),
     )
     found = [part for part, _ in ordered]
-    bridges = [part for part in bridges if _taken_by(part) is not None]
-    apart, violations = _kept_apart(found, bridges, width), _Violations.among([*found, *wrong])
-    stretches = _stretches(bridges, width)
+    apart, violations = _kept_apart(found, width), _Violations.among([*found, *wrong])
     for order, upwards in ((range(len(found) - 1, -1, -1), False), (range(len(found)), True)):
         permitted: dict[tuple[Partition, int], RecordRange] = {}
         crowds: dict[tuple[Partition, int, int], RecordRange] = {}
@@ -110,8 +105,7 @@ def attached(
             assert decision is not None
             if decision.standing is Standing.UNDECIDED and not apart[n]:
                 for term in sorted(decision.may_have):
-                    bridged = stretches.get((part.of, term), ())
-                    if violations.took_below(part, term) or _passed_by_readers(part, bridged):
+                    if violations.took_below(part, term):
                         continue
                     chain = chains.get((part.of, term)) if upwards and (part.of, term) in spare else None
                     unknown = 0 if chain is None else spare[part.of, term] + below[part.of] - chain.count
@@ -121,71 +115,31 @@ def attached(
                         continue
                     beside = permitted.get((part.of, term))
                     crowd = _crowd(crowds, part, term, width)
-                    if beside is not None and _near(beside, part, width, bridged) and _fits(crowd):
+                    if beside is not None and near(beside, part, width) and _fits(crowd):
                         found[n] = part = replace(part, term=beside.term, decision=beside.decision)
                         decision = part.decision or decision
                         break
-            taken_by = _taken_by(part)
+            event = decision.event
             below[part.of] += part.count
-            if taken_by is not None:
-                at = part.of, taken_by
-                chains[at] = _chain(chains.get(at), permitted.get(at), part, width, stretches.get(at, ()))
-                permitted[at] = part
-                crowds[*at, (part.first_offset or 0) // width] = _crowd(crowds, part, taken_by, width)
+            if decision.standing is Standing.PERMITTED and event is not None and event.term is not None:
+                chains[part.of, event.term] = _chain(chains, permitted, part, event.term, width)
+                permitted[part.of, event.term] = part
+                crowds[part.of, event.term, (part.first_offset or 0) // width] = _crowd(crowds, part, event.term, width)
     return [replace(part, case=None) for part, (_, own) in zip(found, ordered, strict=True) if own]
 
 
-def _taken_by(part: RecordRange) -> int | None:
-    """The term whose election took these records, if that is permitted."""
-    if part.decision is None or part.decision.event is None or part.standing is not Standing.PERMITTED:
-        return None
-    return part.decision.event.term
-
-
-def _stretches(bridges: Iterable[RecordRange], width: int) -> dict[tuple[Partition, int], list[RecordRange]]:
-    """The bridges of each election, in the order of the log; those that are near to each other are joined. (One that is
-    wider than ``width`` may itself have a wider gap: it is left out.)"""
-    found: dict[tuple[Partition, int], list[RecordRange]] = {}
-    for part in sorted(bridges, key=along_the_log):
-        term, first, last = _taken_by(part), part.first_offset, part.last_offset
-        if term is None or first is None or last is None or last - first > width:
-            continue
-        own = found.setdefault((part.of, term), [])
-        own.append(merged(own.pop(), part) if own and near(own[-1], part, width) else part)
-    return found
-
-
-def _passed_by_readers(part: RecordRange, stretches: Sequence[RecordRange]) -> bool:
-    """Whether some of these records, which nobody got, are at offsets among those of delivered records (``stretches``,
-    in the order of the log): a reader of that log would have got them, too."""
-    case, first, last = part.case, part.first_offset, part.last_offset
-    if case is None or first is None or last is None or not (case.epoch is None and case.delivered_ns is None):
-        return False
-    n = bisect_right(stretches, last, key=lambda stretch: stretch.first_offset or 0)
-    return n > 0 and first <= (stretches[n - 1].last_offset or 0)
-
-
-def _near(one: RecordRange, other: RecordRange, width: int, stretches: Sequence[RecordRange]) -> bool:
-    """Whether two ranges are near to each other, or both near to one of these stretches."""
-    # (Only the last that begins below the upper range can be: stretches are not near to each other.)
-    upper = max(one.first_offset or 0, other.first_offset or 0)
-    n = bisect_right(stretches, upper, key=lambda stretch: stretch.first_offset or 0)
-    return near(one, other, width) or (
-        n > 0 and near(one, stretches[n - 1], width) and near(stretches[n - 1], other, width)
-    )
-
-
 def _chain(
-    chain: _Chain | None,
-    before: RecordRange | None,
+    chains: Mapping[tuple[Partition, int], _Chain],
+    permitted: Mapping[tuple[Partition, int], RecordRange],
     part: RecordRange,
+    term: int,
     width: int,
-    stretches: Sequence[RecordRange],
 ) -> _Chain:
     """The chain of records that an election took, up to this record range."""
-    if chain is None or before is None or not _near(before, part, width, stretches):
+    before = permitted.get((part.of, term))
+    if before is None or not near(before, part, width):
         return _Chain(part.first_offset or 0, part.count)
-    return replace(chain, count=chain.count + part.count)
+    return replace(chains[part.of, term], count=chains[part.of, term].count + part.count)
 
 
 def _may_be_anothers(
@@ -247,12 +201,12 @@ def _fits(crowd: RecordRange) -> bool:
     return crowd.count <= crowd.last_offset - crowd.first_offset + 1
 
 
-def _kept_apart(found: Sequence[RecordRange], bridges: Sequence[RecordRange], width: int) -> list[bool]:
+def _kept_apart(found: Sequence[RecordRange], width: int) -> list[bool]:
     """For each of these ranges, in order, whether it must be kept apart: it is in a hole, or of another leader's log
-    than the records above it (some of it was sent after records above, also of ``bridges``, were acknowledged), or it
-    continues such a range (some of that was acknowledged before some of it was sent, and no permitted range that was
-    sent later is in between)."""
-    above, apart = _acknowledged_above(found, bridges), [False] * len(found)
+    than the records above it (some of it was sent after records above were acknowledged), or it continues such a range
+    (some of that was acknowledged before some of it was sent, and no permitted range that was sent later is in
+    between)."""
+    above, apart = _acknowledged_above(found), [False] * len(found)
     # (A range below that was acknowledged later than one above it shows nothing more than that one.)
     others: dict[Partition, list[RecordRange]] = {}
     for n, part in enumerate(found):
@@ -291,27 +245,25 @@ def _is_no_earlier(one: Case | None, other: Case) -> bool:
     return _first_until(one) >= _first_until(other) and _until(one) >= _until(other)
 
 
-def _acknowledged_above(found: Sequence[RecordRange], bridges: Sequence[RecordRange]) -> list[bool]:
-    """For each of these ranges, in order, whether some of it was sent after a record at a higher offset, of ``found``
-    or of ``bridges``, was acknowledged. (It is not known which offsets of a range were sent late. So a record within
-    the range counts only if the whole range was sent after it.)"""
-    known = sorted([*found, *bridges], key=along_the_log)
-    places = [along_the_log(one)[:2] for one in known]
-    earliest = [NEVER] * (len(known) + 1)
-    for n in range(len(known) - 1, -1, -1):
-        goes_on = n + 1 < len(known) and known[n + 1].of == known[n].of
-        earliest[n] = min(_first_until(known[n].case), earliest[n + 1] if goes_on else NEVER)
+def _acknowledged_above(found: Sequence[RecordRange]) -> list[bool]:
+    """For each of these ranges, in order, whether some of it was sent after a record at a higher offset was
+    acknowledged. (It is not known which offsets of a range were sent late. So a record within the range counts only if
+    the whole range was sent after it.)"""
+    places = [(part.of, -1 if part.first_offset is None else part.first_offset) for part in found]
+    earliest = [NEVER] * (len(found) + 1)
+    for n in range(len(found) - 1, -1, -1):
+        goes_on = n + 1 < len(found) and found[n + 1].of == found[n].of
+        earliest[n] = min(_first_until(found[n].case), earliest[n + 1] if goes_on else NEVER)
 
     def from_(of: Partition, offset: int) -> int:
         n = bisect_right(places, (of, offset))
-        return earliest[n] if n < len(known) and known[n].of == of else NEVER
+        return earliest[n] if n < len(found) and found[n].of == of else NEVER
 
     return [
         part.case is not None
         and (
-            _last_sent(part.case) > from_(part.of, first if part.last_offset is None else part.last_offset)
-            or _sent(part.case) > from_(part.of, first)
+            _last_sent(part.case) > from_(part.of, place if part.last_offset is None else part.last_offset)
+            or _sent(part.case) > from_(part.of, place)
         )
-        for part in found
-        for _, first, _ in [along_the_log(part)]
+        for part, (_, place) in zip(found, places, strict=True)
     ]

@@ -1,6 +1,6 @@
 """From a history to its verdict: the merge, the headline, the examples, and that nothing but the run decides."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -624,38 +624,3 @@ def test_what_was_lost_and_sent_again_is_excused_and_no_other_copy(
     verdict = judged(*lines, *TAKEN, "send late ok @8 t52..53", "final late @8 e1", "end 4..9", **UNCLEAN)
     found = verdict.anomalies.get("duplicated")
     assert (None if found is None else found.standing) is stands
-
-
-#: b1, alone in the ISR and cut off, acknowledged what is at 5..8, and perhaps u. What is in between it gave to
-#: consumers, but its producers had no answer. b2 leads since 20 s, and writes from 5 on.
-TAKEN_TAIL = (
-    *("send a ok @4 t1..2", "final a @4 e0"),
-    *(f"send l{n} ok @{n} t1{n - 4}..1{n - 4}.5" for n in range(5, 9)),
-    *(f"send d{n} info t15..45" for n in range(9, 100)),
-    *(line for n in range(5, 131) for line in (f"send z{n} ok @{n} t42..43", f"final z{n} @{n} e1")),
-    "end 4..131",
-    *(f"saw {b} @0..7 leader=1 epoch=0 isr=1,2,3" for b in ("b1", "b2", "b3")),
-    *("saw b1 @8..40 leader=1 epoch=0 isr=1", "saw b2 @8..19 leader=1 epoch=0 isr=1"),
-    *(f"saw {b} @20..60 leader=2 epoch=1 isr=2,3" for b in ("b2", "b3")),
-    *("saw b1 @41..60 leader=2 epoch=1 isr=2,3", "fault cut b1 7..40 kind=isolate clients=kept"),
-)
-
-
-@pytest.mark.parametrize(
-    ("u", "delivered", "stands"),
-    [
-        (110, range(9, 100), Standing.PERMITTED),
-        (110, range(9, 42), Standing.UNDECIDED),
-        (90, range(9, 100), Standing.UNDECIDED),
-        (90, (50, 70, 90), Standing.UNDECIDED),
-    ],
-    ids=["up to it", "far below it", "another record at its offset", "far apart, and one at its offset"],
-)
-@pytest.mark.heavy
-def test_what_was_delivered_of_a_tail_joins_what_was_lost_of_it(
-    u: int, delivered: Sequence[int], stands: Standing, judged: Judge
-) -> None:
-    read = [f"live d{n} @{n} e0 t16" for n in delivered]
-    verdict = judged(f"send u ok @{u} t24..25", *TAKEN_TAIL, *read, idempotence=False, retries=5, **UNCLEAN)
-    assert verdict.anomalies["vanished"].standing is Standing.PERMITTED
-    assert (verdict.anomalies["lost"].count, verdict.anomalies["lost"].standing) == (5, stands)

@@ -168,8 +168,7 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
         each[anomaly] = decided(ranges, anomaly, known)
     for anomaly, other in ((LOST, VANISHED), (VANISHED, LOST)):
         spare = known.spare if anomaly is LOST else {}
-        bridges = each[VANISHED] if anomaly is LOST else []
-        for part in attached(each[anomaly], _WIDTH, known.logs, (), spare, known.written, each[other], bridges):
+        for part in attached(each[anomaly], _WIDTH, known.logs, (), spare, known.written, each[other]):
             assert part.decision is not None
             yield anomaly, by_id[part.again_to or 0], part.decision
 
