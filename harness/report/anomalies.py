@@ -126,7 +126,7 @@ One thing is taken for granted: a replica that was cut off or paused, and is in 
 not leave it and come back between two reports. (A replica whose process was started again may have.)
 
 One thing is not reported: a record that was delivered under one leader epoch, and is at the same offset under another
-epoch in the final log. A retry wrote it again at the same place, and no reader can see a difference.
+epoch in the final log. It was written again at the same place: readers find it where they got it.
 
 ## Who else finds it
 
