@@ -19,7 +19,7 @@ from checkers.evidence.standing import observed
 from checkers.evidence.store import AnomalyStore
 from checkers.history import History
 from checkers.judge import judge
-from harness.core.anomalies import LOST, VANISHED, Anomaly
+from harness.core.anomalies import LOST, REWRITTEN_OFFSET, VANISHED, Anomaly
 from harness.core.verdict import Standing, Verdict
 from tests.simulated.decisions import decisions
 from tests.simulated.history import write
@@ -99,9 +99,10 @@ def decided(seeds: Iterable[int], bugs: bool = True, isolating: bool = False, se
 
 
 def against_truth(history: History, histories: Sequence[Played], verdict: Verdict) -> Iterator[Judged]:
-    """Of a judged run, each record that was lost or is said to be."""
+    """Of a judged run, each record that was lost or is said to be; and what is said of the offset that it had."""
     truth = {one.record.id: (played, one) for played in histories for one in losses(played)}
     by_topic = {played.topic: played for played in histories}
+    yield from _rewritten(history, truth, verdict)
     for anomaly in (LOST, VANISHED):
         told = dict(_told(history, anomaly, verdict))
         for record_id, (place, offset, said) in told.items():
@@ -112,6 +113,15 @@ def against_truth(history: History, histories: Sequence[Played], verdict: Verdic
         for record_id, (played, loss) in truth.items():
             if record_id not in told and _is_in(anomaly, played, loss):
                 yield _judged(played, anomaly, loss.place, loss.record.offset, loss, NOT_TOLD)
+
+
+def _rewritten(history: History, truth: Mapping[int, tuple[Played, Loss]], verdict: Verdict) -> Iterator[Judged]:
+    """Each lost record at whose offset another stands. (Of a record that stands elsewhere, too, the truth is of one
+    copy.)"""
+    for record_id, (place, offset, said) in _told(history, REWRITTEN_OFFSET, verdict):
+        played, loss = truth.get(record_id, (None, None))
+        if played is not None and loss is not None and (loss.place, loss.record.offset) == (place, offset):
+            yield _judged(played, REWRITTEN_OFFSET, place, offset, loss, said)
 
 
 def _is_in(anomaly: Anomaly, played: Played, loss: Loss) -> bool:
