@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from checkers.archive import Archive, Row
 from checkers.evidence.decision import Case
+from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import NO_EPOCH, Holes, inside, logs, sparse
 from checkers.evidence.holders import stories
 from checkers.evidence.holding import Change, Has, Story, Why
@@ -49,7 +50,9 @@ def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
         of = (row["topic"], row["partition"])
         epochs, holes = _final_log(archive, of)
         known = with_results(seen, archive, logs(archive, epochs) if archive.file.final_read else {}, archive.found)
-        for story in stories(known, BY_NAME[name], _case(row, holes, shows_when_fetched(archive.file.configuration))):
+        for story in stories(
+            known, BY_NAME[name], _case(row, holes, known, shows_when_fetched(archive.file.configuration))
+        ):
             by_story.setdefault(story, []).append(name)
     return [
         Held(
@@ -63,7 +66,7 @@ def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
     ]
 
 
-def _case(row: Row, holes: Holes, tells_when_fetched: bool) -> Case:
+def _case(row: Row, holes: Holes, known: Evidence, tells_when_fetched: bool) -> Case:
     of, offset = (row["topic"], row["partition"]), row.get("offset")
     acknowledged, read = row.get("acknowledged_ns"), row.get("read_ns")
     last = row.get("last_read_ns") if tells_when_fetched else None
@@ -78,6 +81,7 @@ def _case(row: Row, holes: Holes, tells_when_fetched: bool) -> Case:
         read,
         bool(inside(holes, of, np.array([-1 if offset is None else offset]))[0]),
         fetched_ns=None if last is None else last - HANDED_ON_NS,
+        received_ns=row.get("first_read_ns") if known.without_epochs(of) else None,
     )
 
 

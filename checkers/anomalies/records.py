@@ -25,8 +25,12 @@ _LIVE = "phase = 'live' and intact"
 _FIRST, _LAST = (f"{which}(leader_epoch) filter (where {_LIVE} and leader_epoch >= 0)" for which in ("min", "max"))
 _RECEIVED = [
     f"if({_FIRST} = {_LAST}, {_FIRST}, null) as read_epoch",
+    f"min(read_ns) filter (where {_LIVE}) as first_read_ns",
     f"max(read_ns) filter (where {_LIVE}) as last_read_ns",
 ]
+
+#: The columns that tell of a record's deliveries at its offset.
+DELIVERED = ("read_epoch", "first_read_ns", "last_read_ns")
 
 _KNOWN_EPOCH = "if(leader_epoch >= 0, leader_epoch, null)"
 
@@ -48,8 +52,9 @@ def lost(candidates: Candidates) -> DataFrame:
     offset and its log does not begin at 0, nobody knows (``maybe_deleted``).
     Guarantee: a committed message is not lost as long as one in-sync replica is alive (Kafka design, Replication).
     Returns: RECORD, read_epoch (the leader epoch with which consumers received it at its offset, if all received the
-    same: the leader of that epoch wrote it, and that leader or a later one acknowledged it), last_read_ns (when a
-    consumer last received it there), in_transaction (only with transactions, if acks is not all)
+    same: the leader of that epoch wrote it, and that leader or a later one acknowledged it), first_read_ns and
+    last_read_ns (when a consumer first and last received it there), in_transaction (only with transactions, if acks is
+    not all)
     """
     acknowledged = retained(candidates.history, candidates.sends("outcome = 'ok'"), maybe_deleted=False)
     there = (
@@ -58,7 +63,7 @@ def lost(candidates: Candidates) -> DataFrame:
         .agg(*map(F.expr, ["bool_or(phase = 'final') as damaged", *_RECEIVED]))
     )
     gone = acknowledged.join(there, on=STANDING, how="left").where("not coalesce(damaged, false)")
-    return gone.selectExpr(*OF_SEND, "read_epoch", "last_read_ns", *in_transaction(candidates.history))
+    return gone.selectExpr(*OF_SEND, *DELIVERED, *in_transaction(candidates.history))
 
 
 def in_transaction(history: History) -> list[str]:
@@ -68,7 +73,7 @@ def in_transaction(history: History) -> list[str]:
 
 
 def with_deliveries(history: History, missing: DataFrame) -> DataFrame:
-    """``missing`` (columns: at least STANDING) with read_epoch and last_read_ns, as ``lost`` returns them."""
+    """``missing`` (columns: at least STANDING) with DELIVERED, as ``lost`` returns them."""
     there = history.reads.where(_LIVE).join(missing.select(*STANDING), on=STANDING, how="left_semi")
     received = there.groupBy(*STANDING).agg(*map(F.expr, _RECEIVED))
     return missing.join(received, on=STANDING, how="left")

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies import cycles
 from checkers.anomalies.hanging import in_time
-from checkers.anomalies.records import ASKED_TO_COMMIT, OF_READ, OF_WORKER, with_deliveries
+from checkers.anomalies.records import ASKED_TO_COMMIT, DELIVERED, OF_READ, OF_WORKER, with_deliveries
 from checkers.history import PARTITION, History
 from checkers.scan.in_log import proven
 from checkers.scan.record_bits import computed_once
@@ -77,7 +77,7 @@ def fractured(history: History) -> DataFrame | None:
     do not count.
     Guarantee: writes to several partitions are atomic: all are read or none is (KIP-98, 1).
     Returns: RECORD, transaction, outcome, records, found, nth (1 for the first missing record of a transaction),
-    read_epoch and last_read_ns (as for ``lost``)
+    read_epoch, first_read_ns and last_read_ns (as for ``lost``)
     """
     return _missing(history, standing(history).where("0 < found and found < records"))
 
@@ -221,4 +221,4 @@ def _missing(history: History, transactions: DataFrame) -> DataFrame | None:
     missing = computed_once(each.selectExpr("gone.*", *told, "before + 1 as nth"))
     if missing is None:
         return None
-    return with_deliveries(history, missing).selectExpr(*OF_READ, *told, "nth", "read_epoch", "last_read_ns")
+    return with_deliveries(history, missing).selectExpr(*OF_READ, *told, "nth", *DELIVERED)

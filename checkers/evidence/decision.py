@@ -21,7 +21,8 @@ class Case:
     reason that they are gone.) ``in_transaction``: they were sent in a transaction (None: not known). ``in_time``: of
     a transaction that hangs, whether its first write had reached the leader before its end (None: it had, unless an
     earlier end of its producer came late). ``fetched_ns``: the consumer that got them last fetched them then, or later
-    (None: nobody got them).
+    (None: nobody got them). ``received_ns``: where brokers report no epochs, a consumer had got each of them at
+    its offset by then (None: not each).
     """
 
     of: Partition
@@ -38,6 +39,7 @@ class Case:
     in_transaction: bool | None = None
     in_time: bool | None = False
     fetched_ns: int | None = None
+    received_ns: int | None = None
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class Evidence:
 
     def alike(self, case: Case) -> tuple[object, ...]:
         """A key: records with the same key have the same decision."""
-        times = [case.sent_ns, case.until_ns, case.delivered_ns, case.fetched_ns]
+        times = [case.sent_ns, case.until_ns, case.delivered_ns, case.received_ns, case.fetched_ns]
         moments = self.moments(case.of)
         places = [None if at is None else int(np.searchsorted(moments, at, side="right")) for at in times]
         offset = case.first_offset
@@ -157,8 +157,12 @@ class Evidence:
         """The time by which records of a term were certainly committed; None if no such time is known."""
         if self.acknowledged_by_all(case):
             return NEVER if case.until_ns is None else case.until_ns
-        known = [case.delivered_ns, self.told_committed_ns(elections, number, case.last_offset)]
+        known = [case.delivered_ns, case.received_ns, self.told_committed_ns(elections, number, case.last_offset)]
         return min((at for at in known if at is not None), default=None)
+
+    def without_epochs(self, of: Partition) -> bool:
+        """Whether brokers reported leaders of a partition without epochs: then that of a delivery tells nothing."""
+        return of in self.elections and any(term.epoch is None for term in self.elections[of].terms)
 
     def told_committed_ns(self, elections: Elections, number: int, offset: int | None) -> int | None:
         """The time by which the log of a term's leader was certainly committed up to an offset, by the leader's reports

@@ -14,7 +14,7 @@ from checkers.evidence.decision import Case, Decision
 from checkers.evidence.final_logs import Log
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import Partition
-from checkers.evidence.record_ranges import RecordRange, merged, near
+from checkers.evidence.record_ranges import BESIDE, RecordRange, merged, near
 from checkers.evidence.written import Written
 from harness.core.verdict import Standing
 
@@ -93,7 +93,7 @@ def attached(
         key=lambda one: along_the_log(one[0]),
     )
     found = [part for part, _ in ordered]
-    apart, violations = _kept_apart(found, width), _Violations.among([*found, *wrong])
+    apart, violations = _kept_apart(found), _Violations.among([*found, *wrong])
     for order, upwards in ((range(len(found) - 1, -1, -1), False), (range(len(found)), True)):
         permitted: dict[tuple[Partition, int], RecordRange] = {}
         crowds: dict[tuple[Partition, int, int], RecordRange] = {}
@@ -115,14 +115,14 @@ def attached(
                         continue
                     beside = permitted.get((part.of, term))
                     crowd = _crowd(crowds, part, term, width)
-                    if beside is not None and near(beside, part, width) and _fits(crowd):
+                    if beside is not None and near(beside, part, BESIDE) and _fits(crowd):
                         found[n] = part = replace(part, term=beside.term, decision=beside.decision)
                         decision = part.decision or decision
                         break
             event = decision.event
             below[part.of] += part.count
             if decision.standing is Standing.PERMITTED and event is not None and event.term is not None:
-                chains[part.of, event.term] = _chain(chains, permitted, part, event.term, width)
+                chains[part.of, event.term] = _chain(chains, permitted, part, event.term)
                 permitted[part.of, event.term] = part
                 crowds[part.of, event.term, (part.first_offset or 0) // width] = _crowd(crowds, part, event.term, width)
     return [replace(part, case=None) for part, (_, own) in zip(found, ordered, strict=True) if own]
@@ -133,11 +133,10 @@ def _chain(
     permitted: Mapping[tuple[Partition, int], RecordRange],
     part: RecordRange,
     term: int,
-    width: int,
 ) -> _Chain:
     """The chain of records that an election took, up to this record range."""
     before = permitted.get((part.of, term))
-    if before is None or not near(before, part, width):
+    if before is None or not near(before, part, BESIDE):
         return _Chain(part.first_offset or 0, part.count)
     return replace(chains[part.of, term], count=chains[part.of, term].count + part.count)
 
@@ -201,7 +200,7 @@ def _fits(crowd: RecordRange) -> bool:
     return crowd.count <= crowd.last_offset - crowd.first_offset + 1
 
 
-def _kept_apart(found: Sequence[RecordRange], width: int) -> list[bool]:
+def _kept_apart(found: Sequence[RecordRange]) -> list[bool]:
     """For each of these ranges, in order, whether it must be kept apart: it is in a hole, or of another leader's log
     than the records above it (some of it was sent after records above were acknowledged), or it continues such a range
     (some of that was acknowledged before some of it was sent, and no permitted range that was sent later is in
@@ -213,7 +212,7 @@ def _kept_apart(found: Sequence[RecordRange], width: int) -> list[bool]:
         case, own = part.case, others.setdefault(part.of, [])
         if case is None:
             continue
-        own[:] = [other for other in own if near(other, part, width)]
+        own[:] = [other for other in own if near(other, part, BESIDE)]
         apart[n] = case.hole or above[n] or any(_last_sent(case) > _first_until(other.case) for other in own)
         if part.standing is Standing.PERMITTED:
             own[:] = [other for other in own if _sent(case) <= _until(other.case)]

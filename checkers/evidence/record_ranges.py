@@ -23,10 +23,10 @@ from checkers.evidence.store import each_partition
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
 
-#: The least width of a bucket, in offsets. It is a choice: lost records with fewer offsets than this between them are
-#: of one run, and undecided records may follow a permitted neighbour only so far (``neighbours``, which also looks
-#: whether one log has room for them). Producers wrote other records in between, or some without an acknowledgement.
-_NARROWEST = 64
+#: Undecided records may follow a permitted neighbour only so many offsets away (``neighbours``, which also looks
+#: whether one log has room for them); and the least width of a bucket. It is a choice: producers wrote other records in
+#: between, or some without an acknowledgement.
+BESIDE = 64
 #: The arithmetic on buckets is Python, so their number must not grow with the history: then buckets become wider.
 _MOST_BUCKETS = 20_000
 #: The highest power of two that an int64 has.
@@ -36,17 +36,17 @@ _WIDEST = 1 << 62
 COLUMNS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
     + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns")]
-    + [(name, pa.int64()) for name in ("read_ns", "last_read_ns", "last_offset")]
+    + [(name, pa.int64()) for name in ("read_ns", "first_read_ns", "last_read_ns", "last_offset")]
     + [("read_epoch", pa.int32()), ("in_transaction", pa.bool_()), ("in_time", pa.bool_())]
 )
 _BUCKET = ["topic", "partition", "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "read_at", "of_epoch"]
-_BUCKET += ["fetched_at", "has_time", "in_transaction", "in_time"]
+_BUCKET += ["received_at", "fetched_at", "has_time", "in_transaction", "in_time"]
 #: The facts about the records of a bucket, and how each is folded.
 _FOLDS = {
     **{"first_offset": "min", "last_offset": "max", "again_to": "max", "count": "sum", "acknowledged": "sum"},
     **{"from_ns": "min", "to_ns": "max", "acknowledged_from_ns": "min", "acknowledged_to_ns": "max"},
     **{"sent_ns": "min", "until_ns": "max", "read_ns": "max", "last_sent_ns": "max", "first_until_ns": "min"},
-    "fetched_ns": "max",
+    **{"received_ns": "max", "fetched_ns": "max"},
 }
 
 #: A consumer hands on what it fetched within a second: it polls all the time. It is a choice: a delivery so long after
@@ -98,7 +98,7 @@ class RecordRange:
 
 def bucket_width(offsets: int, partitions: int) -> int:
     """The number of offsets in a bucket: a power of two, chosen so that the number of buckets is bounded."""
-    least = max(_NARROWEST, -(-offsets * max(partitions, 1) // _MOST_BUCKETS))
+    least = max(BESIDE, -(-offsets * max(partitions, 1) // _MOST_BUCKETS))
     return min(1 << (least - 1).bit_length(), _WIDEST)
 
 
@@ -144,13 +144,17 @@ def _marked(
     evidence: Evidence | None,
 ) -> pa.Table:
     """A row for each record: its bucket, and the facts to fold."""
-    topic, partition, offset, sent_ns, acknowledged_ns, read_ns, last_read_ns, last_offset, *known = piece.columns
+    topic, partition, offset, sent_ns, acknowledged_ns, read_ns, first_read_ns, last_read_ns, last_offset, *known = (
+        piece.columns
+    )
     tells = evidence is not None and shows_when_fetched(evidence.configuration)
     fetched_ns = pc.subtract(last_read_ns, HANDED_ON_NS) if tells else pa.nulls(len(piece), pa.int64())
     at_ns = pc.coalesce(acknowledged_ns, sent_ns, read_ns, 0)
     until_ns = pc.coalesce(acknowledged_ns, read_ns)
     length = len(piece)
-    term, sent_at, until_at, read_at, fetched_at, of_epoch = (np.zeros(length, np.int64) for _ in range(6))
+    term, sent_at, until_at, read_at, of_epoch = (np.zeros(length, np.int64) for _ in range(5))
+    received_at, fetched_at = (np.zeros(length, np.int64) for _ in range(2))
+    received = np.full(length, NEVER)
     hole = np.zeros(length, bool)
     at, offsets = at_ns.to_numpy(), pc.fill_null(offset, -1).to_numpy()
     sent, until = pc.fill_null(sent_ns, BEFORE).to_numpy(), pc.fill_null(until_ns, NEVER).to_numpy()
@@ -167,15 +171,18 @@ def _marked(
             sent_at[here] = np.searchsorted(moments, sent[here], side="right")
             until_at[here] = np.searchsorted(moments, until[here], side="right")
             read_at[here] = np.searchsorted(moments, read[here], side="right")
+            if evidence.without_epochs(of):
+                received[here] = pc.fill_null(first_read_ns, NEVER).to_numpy()[here]
+                received_at[here] = np.searchsorted(moments, received[here], side="right")
             fetched_at[here] = np.searchsorted(moments, fetched[here], side="right")
             of_epoch[here] = np.searchsorted(edges, offsets[here], side="right")
     has_time = pc.is_valid(acknowledged_ns)
     read_epoch, *known = known
     of_bucket = [topic, partition, term, hole, pc.divide(offset, width), read_epoch]
-    keys = [*of_bucket, sent_at, until_at, read_at, of_epoch, fetched_at, has_time, *known]
+    keys = [*of_bucket, sent_at, until_at, read_at, of_epoch, received_at, fetched_at, has_time, *known]
     columns = [offset, offset, last_offset, pa.repeat(1, length), has_time.cast(pa.int64())]
     times = [at_ns, at_ns, acknowledged_ns, acknowledged_ns, sent_ns, until_ns, read_ns]
-    times += [sent_ns, until_ns, fetched_ns]
+    times += [sent_ns, until_ns, pa.array(received), fetched_ns]
     return pa.table([*keys, *columns, *times], [*_BUCKET, *_FOLDS])
 
 
@@ -208,6 +215,7 @@ def _record_range(row: Mapping[str, Any]) -> RecordRange:
         row["in_transaction"],
         row["in_time"],
         row["fetched_ns"],
+        None if row["received_ns"] == NEVER else row["received_ns"],
     )
     return RecordRange(**{name: row[name] for name in columns}, first_ns=first_ns, last_ns=last_ns, case=case)
 

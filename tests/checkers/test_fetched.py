@@ -10,7 +10,7 @@ from checkers.judge import judge
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.core.verdict import Standing
 from tests.checkers.notation import by_hand, write
-from tests.checkers.test_holders import CUT, LONELY, UNCLEAN, decided, saw
+from tests.checkers.test_holders import ALONE, CUT, LONELY, OLD, UNCLEAN, WHOLE, decided, saw, without_epochs
 
 PERMITTED, VIOLATION, UNDECIDED = Standing.PERMITTED, Standing.VIOLATION, Standing.UNDECIDED
 
@@ -150,3 +150,22 @@ def test_a_delivery_without_an_epoch_is_that_of_the_known_one(spark: SparkSessio
     write(tmp_path, [by_hand(*lines, *CUT_SEEN)], unclean_election=True, min_insync_replicas=1)
     found = judge(tmp_path, spark).anomalies["vanished"]
     assert (found.count, found.standing) == (1, PERMITTED)
+
+
+@pytest.mark.parametrize(
+    ("got", "standings"),
+    [
+        (["live r @5 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
+        (["live r @5 e0 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
+        ([], {"lost": PERMITTED}),
+        (["live q @5 r1 t13"], {"lost": PERMITTED, "vanished": VIOLATION}),
+    ],
+    ids=["it", "it, with an epoch", "nothing", "another at its offset"],
+)
+def test_without_epochs_what_a_consumer_got_was_committed_and_a_clean_election_may_not_take_it(
+    got: list[str], standings: dict[str, Standing], spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ["send r ok @5 t10..11", "send q info t10..", "send late ok @4 t50..51", "final late @4", "end 0..5", *got]
+    write(tmp_path, [by_hand(*lines, *without_epochs(WHOLE))], **ALONE, **OLD)
+    found = judge(tmp_path, spark).anomalies
+    assert {name: found[name].standing for name in standings} == standings

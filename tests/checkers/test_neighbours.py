@@ -45,6 +45,15 @@ def test_what_stands_beside_that_was_taken_by_it_too() -> None:
     assert found[1:] == [(60, Standing.PERMITTED), (133, Standing.PERMITTED), (204, Standing.UNDECIDED)]
 
 
+@pytest.mark.parametrize("width", [64, 65_536])
+@pytest.mark.parametrize(("first", "standing"), [(73, Standing.PERMITTED), (74, Standing.UNDECIDED)])
+def test_how_near_that_is_does_not_depend_on_the_size_of_the_history(
+    first: int, standing: Standing, width: int
+) -> None:
+    found = attached([part(0, 9, UNSURE), part(first, 99, TAKEN)], width, {})
+    assert [one.standing for one in found] == [standing, Standing.PERMITTED]
+
+
 @pytest.mark.parametrize(
     "beside",
     [
