@@ -1,5 +1,6 @@
 """The images that are built here."""
 
+import re
 import tarfile
 from pathlib import Path
 
@@ -15,6 +16,11 @@ pytestmark = pytest.mark.cluster
 
 #: A node as it is always started; it ends soon, for nobody gave it settings.
 START = "sh /opt/kafka/start broker || true"
+#: The classes of the archive.
+ARCHIVED = (
+    "java -XX:SharedArchiveFile=/opt/kafka/classes.jsa -XX:+PrintSharedArchiveAndExit"
+    ' -cp "$(printf %s: /opt/kafka/libs/*.jar)"'
+)
 #: Java tells each class, and where it came from.
 TELLING = {"HEAP": "-Xmx256m", "JAVA_TOOL_OPTIONS": "-Xlog:class+load"}
 
@@ -24,6 +30,12 @@ def test_kafkas_classes_come_from_the_archive_of_the_image(engine: docker.Docker
     image = kafka_image(engine, version)
     said = engine.containers.run(image, ["-c", START], entrypoint="sh", environment=TELLING, remove=True).decode()
     assert "kafka.Kafka$ source: shared objects file (top)" in said
+
+
+@pytest.mark.parametrize("version", [DEFAULT_VERSION, "3.9.2"])
+def test_so_do_those_that_a_broker_needs_for_clients(engine: docker.DockerClient, version: str) -> None:
+    said = engine.containers.run(kafka_image(engine, version), ["-c", ARCHIVED], entrypoint="sh", remove=True).decode()
+    assert re.search(r"^ *\d+: kafka\.cluster\.Partition\$ ", said, re.MULTILINE), said[-2000:]
 
 
 def test_a_user_who_is_not_root_makes_a_base_in_a_container(engine: docker.DockerClient, tmp_path: Path) -> None:
