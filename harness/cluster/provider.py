@@ -48,6 +48,9 @@ class Cluster(Protocol):
     def why_dead(self, node: Node) -> str | None:
         """The last lines that a node logged before it exited; None while it runs. Raises ClusterError."""
 
+    def to_foreground(self) -> None:
+        """Give a cluster that started in the background its full share of the cores. Raises ClusterError."""
+
     def clocks(self) -> Mapping[str, ClockOffset]:
         """How far each node's wall clock is ahead of this machine's, by the node's name; empty if it is the same clock.
 
@@ -78,6 +81,10 @@ class Provider(Protocol):
         is missing, and ScenarioError if ``spec`` asks for something impossible.
         """
 
+    def has_background(self, spec: ClusterSpec) -> bool:
+        """Whether such a cluster can start with only those cores that other clusters on its machines leave idle. Raises
+        EnvironmentLacks."""
+
     def up(
         self,
         spec: ClusterSpec,
@@ -85,12 +92,14 @@ class Provider(Protocol):
         directory: Path,
         note: Callable[[str], None],
         keep: bool = False,
+        background: bool = False,
         progress: Callable[[str], None] = lambda _: None,
     ) -> AbstractContextManager[Cluster]:
         """Start a cluster for the run in ``directory``. At the end store its logs there and remove the cluster.
 
-        ``keep`` leaves it running. ``note`` gets a line for each thing that cannot be stored or removed, ``progress`` a
-        line for each step that takes long. Raises EnvironmentLacks and ClusterError.
+        ``keep`` leaves it running. ``background``: as in ``has_background``, until ``Cluster.to_foreground``. ``note``
+        gets a line for each thing that cannot be stored or removed, ``progress`` a line for each step that takes long.
+        Raises EnvironmentLacks and ClusterError.
         """
 
     def cleanup(self, spec: ClusterSpec, run: str | None, force: bool, dry_run: bool) -> Iterable[str]:

@@ -18,6 +18,7 @@ RUN_FILE = "run.json"
 
 #: The phase of a run in which its scenario's timeline is followed.
 TIMELINE = "timeline"
+HEAL = "heal"
 #: The phase in which producers end, after a write was acknowledged after the heal, or the wait for one timed out.
 DRAIN = "drain"
 #: The phase in which every log is read from its start to its end.

@@ -13,7 +13,7 @@ from harness.cluster.provider import Cluster, Provider
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics
 from harness.core.verdict import Verdict
 from harness.history.journal import Journal, journal_path
-from harness.history.run_file import FINAL_READ, TIMELINE, RunFile, State
+from harness.history.run_file import FINAL_READ, HEAL, TIMELINE, RunFile, State
 from harness.history.schema import FAULTS
 from harness.history.seal import write_sealed
 from harness.history.store import RunRecord, seal
@@ -80,14 +80,16 @@ def record_run(
     display: Display,
     keep: bool = False,
     providers: Mapping[str, Row] = PROVIDERS,
-    before_cluster: Callable[[], None] = lambda: None,
+    background: bool = False,
+    before_cluster: Callable[[bool], None] = lambda _: None,
     before_timeline: Callable[[], None] = lambda: None,
     beside_final_read: Callable[[Counts], None] = lambda _counts: None,
 ) -> Path:
     """Run and record one scenario, without judging it. Returns the run's directory. The steps:
 
     1. Check that the provider can run the scenario. (``before_cluster`` may wait here.)
-    2. Bring up the cluster, check its settings, and create the topics.
+    2. Bring up the cluster, check its settings, and create the topics. (``background``: where the provider can, with
+       the cores that other clusters leave idle, until the timeline. ``before_cluster`` gets whether it can.)
     3. Observe every broker until the end. When each ISR is whole, start the nemesis and the clients.
        (``before_timeline`` may wait before the clients write.)
     4. Follow the timeline.
@@ -102,18 +104,21 @@ def record_run(
     """
     provider = provider_of(scenario.cluster, providers)
     provider.check(scenario.cluster, [fault.needs for fault in scenario.faults], progress=display.line)
-    before_cluster()
+    background = background and provider.has_background(scenario.cluster)
+    before_cluster(background)
     with recording(new_run(scenario, seed, store)) as record:
         phase = partial(begin, record, display)
         with ExitStack() as stack:
             phase("cluster up")
-            cluster = _cluster(stack, provider, scenario, record, display, keep)
+            cluster = _cluster(stack, provider, scenario, record, display, keep, background)
             stage = _stage(stack, cluster, scenario, record, display)
             before_timeline()
+            if background:
+                cluster.to_foreground()
             stage.workload.begin()
             phase(TIMELINE)
             follow(scenario.timeline, stage)
-            phase("heal")
+            phase(HEAL)
             recover(stage, scenario)
             beside_final_read(stage.workload.counts())
             topics = _topics(scenario)
@@ -136,12 +141,18 @@ def record_run(
 
 
 def _cluster(
-    stack: ExitStack, provider: Provider, scenario: Scenario, record: RunRecord, display: Display, keep: bool
+    stack: ExitStack,
+    provider: Provider,
+    scenario: Scenario,
+    record: RunRecord,
+    display: Display,
+    keep: bool,
+    background: bool,
 ) -> Cluster:
     """The cluster, up, with the scenario's topics; run.json has its nodes, versions and features. ``stack`` removes
     it."""
     noted = partial(note, record, display)
-    up = provider.up(scenario.cluster, record.file.run, record.directory, noted, keep, progress=display.line)
+    up = provider.up(scenario.cluster, record.file.run, record.directory, noted, keep, background, display.line)
     cluster = stack.enter_context(up)
     if keep:
         stack.callback(lambda: display.line(kept(cluster)))

@@ -36,11 +36,13 @@ class Order(BaseModel):
 
 class Event(BaseModel):
     """An event of a recorder. ``phase``, ``step``, ``status``, ``line``: a display's methods. ``stands by``: all checks
-    are done, and the cluster waits for ``begin``. ``ready``: the cluster serves, and the timeline waits for ``go``.
-    ``recorded`` (with the run's directory), ``cannot run``, ``failed``: the run has ended."""
+    are done, and the cluster waits for ``begin``; with ``background``, it takes only idle cores until ``go``.
+    ``ready``: the cluster serves, and the timeline waits for ``go``. ``recorded`` (with the run's directory), ``cannot
+    run``, ``failed``: the run has ended."""
 
     kind: Literal["phase", "step", "status", "line", "stands by", "ready", "recorded", "cannot run", "failed"]
     text: str = ""
+    background: bool = False
     needed: bool = Field(False, description="of ``cannot run``: what is missing is no more than that, and to be mended")
 
 
@@ -97,8 +99,8 @@ def record(
     from harness.run.lifecycle import record_run
     from harness.suite.plan import digest
 
-    def wait_for_begin() -> None:
-        events.write(Event(kind="stands by"))
+    def wait_for_begin(background: bool) -> None:
+        events.write(Event(kind="stands by", background=background))
         signals["begin"].wait()
 
     def wait_for_go() -> None:
@@ -114,6 +116,7 @@ def record(
             order.store,
             order.seed,
             events,
+            background=True,
             before_cluster=wait_for_begin,
             before_timeline=wait_for_go,
         )

@@ -15,7 +15,7 @@ from harness.core.verdict import Verdict
 from harness.core.waiting import wait_for
 from harness.history.lock import is_recorded
 from harness.history.paths import checking
-from harness.history.run_file import RUN_FILE, RunFile, State
+from harness.history.run_file import HEAL, RUN_FILE, RunFile, State
 from harness.report.sentences import with_sentences
 from harness.run.judging import judging, publish
 from harness.suite.recorder import ENDS, Event, Order
@@ -87,7 +87,9 @@ class SuiteRun:
     _recorders: dict[int, Recording] = field(default_factory=dict)
     _standing_by: dict[int, Recording] = field(default_factory=dict)
     _looking: set[int] = field(default_factory=set)
+    _background: set[int] = field(default_factory=set)
     _measured: set[int] = field(default_factory=set)
+    _healing: set[int] = field(default_factory=set)
     _gone_on: set[int] = field(default_factory=set)
     _ending: set[int] = field(default_factory=set)
     _ready: list[int] = field(default_factory=list)
@@ -125,10 +127,10 @@ class SuiteRun:
 
     def _start_what_may(self) -> None:
         for number, run in enumerate(self.file.runs):
-            if len(self._measured) >= self.jobs:
-                return
             if run.outcome is not Outcome.WAITING:
                 continue
+            if not self._has_room(number):
+                return
             if self._beyond_budget(run):
                 self._dismiss(number)
                 self._end(number, Outcome.NOT_STARTED, f"about {run.expected_seconds:.0f} s: beyond the time budget")
@@ -142,6 +144,12 @@ class SuiteRun:
             standing = self._standing_by.pop(number, None)
             self._recorders[number] = self._recorder(number, run) if standing is None else standing
             self._recorders[number].begin()
+
+    def _has_room(self, number: int) -> bool:
+        """Whether a run may start: not while another is measured. Beside the only other one's heal it may start in the
+        background: that mostly waits for followers and leaders."""
+        beside = self._healing if self.jobs == 1 and number in self._background else set[int]()
+        return len(self._measured - beside) < self.jobs
 
     def _have_next_stand_by(self) -> None:
         """While a cluster starts, the recorder of the next run checks what it needs. During a timeline it only
@@ -212,7 +220,7 @@ class SuiteRun:
         """Start a timeline only while no other run is in its final read, sealed, judged or started: those take the
         cores of a small machine."""
         if self._judging is None and not self._ending and not self._recorded and not self._looking:
-            while self._ready:
+            while self._ready and len(self._gone_on) < self.jobs:
                 number = self._ready.pop(0)
                 self._gone_on.add(number)
                 self._recorders[number].go()
@@ -233,13 +241,18 @@ class SuiteRun:
         run = self.file.runs[number]
         if event.kind in {"phase", "step", "status"}:
             self._doing[number] = event.text
+        if event.kind == "phase" and event.text == HEAL:
+            self._healing.add(number)
         if event.kind == "phase" and event.text == run.measured_until:
             self._make_judge()
             self._measured.discard(number)
+            self._healing.discard(number)
             self._gone_on.discard(number)
             self._ending.add(number)
         if event.kind == "stands by":
             self._looking.discard(number)
+            if event.background:
+                self._background.add(number)
         if event.kind == "ready":
             self._ready.append(number)
         if event.kind not in ENDS:
@@ -251,6 +264,7 @@ class SuiteRun:
         self._looking.discard(number)
         self._gone_on.discard(number)
         self._measured.discard(number)
+        self._healing.discard(number)
         self._ending.discard(number)
         if number in self._ready:
             self._ready.remove(number)

@@ -11,7 +11,7 @@ from docker import DockerClient
 
 from harness.core.waiting import wait_for
 from harness.history.run_file import RunFile, State
-from harness.providers.docker.compose import LABEL
+from harness.providers.docker.compose import BACKGROUND, FOREGROUND, LABEL
 from harness.suite.results import Outcome, SuiteFile, stored_suites
 from tests.cluster.command import begin
 from tests.cluster.test_breaking_off import SMALL
@@ -71,6 +71,35 @@ def test_a_suite_that_was_killed_goes_on_and_neither_repeats_nor_loses_a_run(
     assert first.abandoned == ([] if whole else [str(begun.relative_to(store))])
     assert len(list((store / "good").iterdir())) == 1 + (first.scenario == "good" and not whole)
     assert left(engine, store) == []
+
+
+def test_a_cluster_that_starts_in_the_background_is_out_of_it_when_its_timeline_begins(
+    tmp_path: Path, engine: DockerClient
+) -> None:
+    store, slow = tmp_path / "store", tmp_path / "slow.yaml"
+    slow.write_text(yaml.safe_dump({"name": "slow", **SMALL, "timeline": [{"wait": "5s"}]}))
+    suite = begin("suite", slow, "--times", "2", "--store", store)
+    shares = dict[str, set[int]]()
+
+    def both_written() -> bool:
+        for path in store.rglob("run.json"):
+            file = RunFile.read(path.parent)
+            if [phase.phase for phase in file.phases][-1:] == ["timeline"]:
+                label = {"label": f"{LABEL}={file.run}"}
+                found = engine.containers.list(filters=label, ignore_removed=True)
+                shares[file.run] = {one.attrs["HostConfig"]["CpuShares"] for one in found}
+        assert suite.poll() in {None, 0}, suite.communicate()[0]
+        return len(shares) == 2
+
+    wait_for(both_written, "two timelines", within=180)
+    assert set(map(frozenset, shares.values())) == {frozenset({FOREGROUND})}
+    suite.communicate(timeout=180)
+    composed = [yaml.safe_load(path.read_text()) for path in store.rglob("compose.yaml")]
+    assert {node["cpu_shares"] for one in composed for node in one["services"].values()} == {BACKGROUND}
+    runs = sorted(RunFile.read(path.parent).run for path in store.rglob("run.json"))
+    first, second = (RunFile.read(store / run) for run in runs)
+    drained = next(phase.at_ns for phase in first.phases if phase.phase == "drain")
+    assert second.origin_unix_ns < first.origin_unix_ns + drained, "it came up while the first was healed"
 
 
 def test_what_was_recorded_when_the_suite_was_killed_is_judged_and_not_run_again(

@@ -108,7 +108,7 @@ def test_a_run_brings_up_what_the_scenario_says_where_the_run_is_kept(tmp_path: 
         run(scenario, tmp_path, 1, PlainDisplay(shown), keep=True, providers={"toy": Row(ToySpec, lambda: toy)})
     (directory,) = (path.parent for path in tmp_path.rglob("run.json"))
     file = RunFile.read(directory)
-    assert toy.asked == [("check", scenario.cluster, ()), ("up", scenario.cluster, file.run, directory, True)]
+    assert toy.asked == [("check", scenario.cluster, ()), ("up", scenario.cluster, file.run, directory, True, False)]
     assert file.state is State.INTERRUPTED
     assert file.notes == ["the bell is cracked", "broken off: ClusterError: the toy is broken"]
     assert shown.getvalue().splitlines()[0].endswith("  the box is opened")

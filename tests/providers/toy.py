@@ -35,6 +35,10 @@ class Toy:
         if self.lacks:
             raise EnvironmentLacks(self.lacks)
 
+    def has_background(self, spec: ClusterSpec) -> bool:
+        self.asked.append(("has background", spec))
+        return True
+
     @contextmanager
     def up(
         self,
@@ -43,9 +47,10 @@ class Toy:
         directory: Path,
         note: Callable[[str], None],
         keep: bool = False,
+        background: bool = False,
         progress: Callable[[str], None] = lambda _: None,
     ) -> Iterator[Cluster]:
-        self.asked.append(("up", spec, run, directory, keep))
+        self.asked.append(("up", spec, run, directory, keep, background))
         note("the bell is cracked")
         raise ClusterError("the toy is broken")
         yield

@@ -60,7 +60,7 @@ class FakeRecorder:
         elif self.scenario in self.world.same_machines and self.world.up & self.world.same_machines:
             self.on_event(Event(kind="cannot run", text="a node of another run is there"))
         elif self.scenario not in self.world.look_long:
-            self.on_event(Event(kind="stands by"))
+            self.on_event(Event(kind="stands by", background=self.world.background))
 
     def begin(self) -> None:
         self.world.log.append(f"up {self.order.written}")
@@ -83,8 +83,11 @@ class FakeRecorder:
                 record(self.order.store, self.scenario, self.order.seed, State.RUNNING, self.world.moment)
             if self.world.interrupts:
                 raise KeyboardInterrupt
+            if self.ends.text.endswith("in its heal"):
+                self.on_event(Event(kind="phase", text="heal"))
             return
         self.on_event(Event(kind="status", text="1 of 1 acknowledged"))
+        self.on_event(Event(kind="phase", text="heal"))
         self.on_event(Event(kind="phase", text="drain"))
         self.on_event(Event(kind="phase", text="final read"))
         self.on_event(Event(kind="phase", text="seal"))
@@ -113,7 +116,7 @@ class FakeRecorder:
 class World:
     """``ends``: by scenario, the events that its runs end with, one after the other, the last again and again.
     ``same_machines``: scenarios whose recorders find a node there while a cluster of another of them is up;
-    ``look_long``: those whose recorders still look when they begin."""
+    ``look_long``: those whose recorders still look when they begin; ``background``: clusters can start in it."""
 
     store: Path
     ends: Mapping[str, Sequence[Event]] = field(default_factory=dict)
@@ -126,6 +129,7 @@ class World:
     cleaned: list[str] = field(default_factory=list)
     same_machines: frozenset[str] = frozenset()
     look_long: frozenset[str] = frozenset()
+    background: bool = False
     up: set[str] = field(default_factory=set)
     judges: int = 0
     seconds: float = 0.0

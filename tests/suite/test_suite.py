@@ -3,6 +3,7 @@
 import errno
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
@@ -76,6 +77,47 @@ def test_the_next_cluster_waits_for_transactions_that_settle(
 
     world.run(file, display=Watches())
     assert [seen[phase] for phase in ("drain", "final read", "seal")] == up_at
+
+
+@pytest.mark.parametrize(
+    ("background", "jobs", "up_at"),
+    [(True, 1, [True, True]), (False, 1, [False, True]), (True, 2, [False, True])],
+    ids=["in the background", "with all cores", "beside another timeline"],
+)
+def test_the_next_cluster_may_come_up_in_the_background_while_the_last_run_heals(
+    background: bool, jobs: int, up_at: list[bool], tmp_path: Path
+) -> None:
+    hangs = {"hangs": [Event(kind="failed", text="hangs")]}
+    beside = [case("hangs")] * (jobs - 1)
+    world, seen = World(tmp_path, hangs, background=background), dict[str, bool]()
+
+    class Watches(Silent):
+        def runs(self, file: SuiteFile, doing: Mapping[int, str]) -> None:
+            if (phase := doing.get(len(beside))) is not None:
+                seen.setdefault(phase, "up b" in world.log)
+            if beside and "over b" in world.log:
+                raise KeyboardInterrupt
+
+    with suppress(KeyboardInterrupt):
+        world.run(suite_file(*beside, case("a"), case("b")), jobs, Watches())
+    assert [seen[phase] for phase in ("drain", "final read")] == up_at
+
+
+def test_a_timeline_waits_until_the_last_run_has_healed(tmp_path: Path) -> None:
+    world = World(tmp_path, {"a": [Event(kind="failed", text="hangs in its heal")]}, background=True)
+
+    class Watches(Silent):
+        looks = 0
+
+        def runs(self, file: SuiteFile, doing: Mapping[int, str]) -> None:
+            self.looks += doing.get(1) == "cluster up"
+            if self.looks > 1:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        world.run(suite_file(case("a"), case("b")), display=Watches())
+    assert "up b" in world.log
+    assert "go b" not in world.log
 
 
 def test_the_recorder_of_the_next_run_stands_by_before_a_timeline_and_begins_after_it(tmp_path: Path) -> None:

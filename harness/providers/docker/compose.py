@@ -18,6 +18,9 @@ DIRECTORY_LABEL = "kafka-trial.directory"
 #: Compose sets this label on all that it starts; we set it on what we start without Compose.
 PROJECT_LABEL = "com.docker.compose.project"
 
+#: The shares of the cores of containers that start in the background, and of all others: Docker's least and default.
+BACKGROUND, FOREGROUND = 2, 1024
+
 
 def project_of(run: str) -> str:
     """The Compose project of a run: short, and unique to it."""
@@ -47,17 +50,19 @@ def document(
     mounts: Mapping[str, str],
     labels: Mapping[str, str],
     libraries: str = "",
+    background: bool = False,
 ) -> dict[str, Any]:
-    """The services, network and volumes of a run.
+    """The services, network and volumes of a run. ``background``: nodes have the least share of the cores.
 
     ``mounts``: files of this machine, and their paths in every node (the start script, if the image is not ours).
     ``libraries``: the folder of Kafka's jars in the image, if the image is not ours. Each node's settings are mounted
     from ``./config/<node>.properties``.
     """
+    share = {"cpu_shares": BACKGROUND} if background else {}
     marked = {name: value for name, value in labels.items() if name != PROJECT_LABEL}  # which Compose sets itself
     nodes = {node.name: _service(run, node, topology, image, mounts, libraries) for node in topology.nodes}
     return {
-        "services": {name: {**service, "labels": dict(marked)} for name, service in nodes.items()},
+        "services": {name: {**service, **share, "labels": dict(marked)} for name, service in nodes.items()},
         "networks": {
             "trial": {
                 "driver": "bridge",

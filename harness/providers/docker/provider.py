@@ -64,6 +64,13 @@ class DockerCluster:
             raise ClusterError(f"{node.name}: cannot look at its container: {exc}") from exc
         return f"{node.name} exited with {container.attrs['State']['ExitCode']}: {last_words(log)}"
 
+    def to_foreground(self) -> None:
+        """Let its nodes have as much of the cores as other containers."""
+        with answering("cores"):
+            for node in self.topology.nodes:
+                container = self.client.containers.get(compose.container_name(self.run, node))
+                container.update(cpu_shares=compose.FOREGROUND)
+
     def clocks(self) -> dict[str, ClockOffset]:
         """Containers have this machine's clock."""
         return {}
@@ -103,6 +110,11 @@ class Docker:
             with answering("images"):
                 self._reaches(toolbox_image(client, allowed, progress))
 
+    def has_background(self, spec: ClusterSpec) -> bool:  # noqa: ARG002
+        """Whether the engine can give containers different shares of the cores: without root, it often cannot."""
+        with answering("cores"):
+            return bool(self._client().info().get("CPUShares"))
+
     @contextmanager
     def up(
         self,
@@ -111,6 +123,7 @@ class Docker:
         directory: Path,
         note: Callable[[str], None],
         keep: bool = False,
+        background: bool = False,
         progress: Callable[[str], None] = lambda _: None,
     ) -> Iterator[DockerCluster]:
         """Start a cluster. Its ``compose.yaml`` and ``config/`` are also put in ``directory``."""
@@ -132,7 +145,7 @@ class Docker:
                     subnet = chosen_subnet(client, own.subnet, run)
                     port = _ports(client, run) if clients == "published" else lambda: None
                 nodes = topology(spec, subnet, port)
-                _write(spec, run, nodes, subnet, image, directory)
+                _write(spec, run, nodes, subnet, image, directory, background)
                 run_compose(directory, project, "up", "--detach")
             containers = {node.name: compose.container_name(run, node) for node in nodes.nodes}
             shell = DockerShell(nodes, containers, toolbox, compose.labels_of(run, directory), client)
@@ -175,6 +188,7 @@ def _write(
     subnet: Subnet,
     image: NodeImage,
     directory: Path,
+    background: bool,
 ) -> None:
     (directory / "config").mkdir(parents=True)
     for node in nodes.nodes:
@@ -183,7 +197,7 @@ def _write(
         )
     mounts = {} if image.ours else {str(recipes() / "kafka" / name): f"/opt/kafka/{name}" for name in SCRIPTS}
     labels = compose.labels_of(run, directory)
-    document = compose.document(run, nodes, subnet, image.tag, mounts, labels, image.libraries)
+    document = compose.document(run, nodes, subnet, image.tag, mounts, labels, image.libraries, background)
     (directory / "compose.yaml").write_text(compose.text(document), encoding="utf-8")
 
 

@@ -73,6 +73,9 @@ class SshCluster:
         code, _, log = printed.partition("\n")
         return None if code == "running" else f"{node.name} exited with {code or '?'}: {last_words(log)}"
 
+    def to_foreground(self) -> None:
+        """Nothing: it has its machines to itself."""
+
     def clocks(self) -> dict[str, ClockOffset]:
         """How far each machine's clock is ahead of this one's."""
         tried = on_all(self.machines, offset)
@@ -132,6 +135,10 @@ class Ssh:
         if lines or without:
             raise (EnvironmentLacks if lines else NoMeans)("; ".join(dict.fromkeys([*lines, *without])))
 
+    def has_background(self, spec: ClusterSpec) -> bool:  # noqa: ARG002
+        """No: machines have one cluster at a time."""
+        return False
+
     @contextmanager
     def up(
         self,
@@ -140,6 +147,7 @@ class Ssh:
         directory: Path,
         note: Callable[[str], None],
         keep: bool = False,
+        background: bool = False,  # noqa: ARG002
         progress: Callable[[str], None] = lambda _: None,
     ) -> Iterator[SshCluster]:
         """Start a cluster. What is started where is also written to ``machines.yaml`` and ``config/`` of

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from harness.cluster.distribution import cluster_id
@@ -31,6 +32,14 @@ def test_a_path_with_signs_that_compose_reads_is_taken_as_it_is() -> None:
         ("./config/b1.properties", "/etc/kafka-trial/node.properties"),
         ("/opt/a:b/start", "/opt/kafka/start"),
     ]
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_nodes_in_the_background_have_the_least_share_of_the_cores(background: bool) -> None:
+    _, nodes = nodes_of()
+    document = compose.document("s/1-2", nodes, SUBNET, "image:1", {}, {}, background=background)
+    shares = {service.get("cpu_shares") for service in document["services"].values()}
+    assert shares == {compose.BACKGROUND if background else None}
 
 
 def test_two_runs_share_no_names() -> None:

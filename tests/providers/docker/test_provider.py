@@ -17,9 +17,10 @@ from harness.cluster.spec import ClusterSpec
 from harness.core.errors import ClusterError, EnvironmentLacks, NoMeans
 from harness.core.topology import Node, Role
 from harness.providers.catalogue import PROVIDERS, composed
-from harness.providers.docker.compose import container_name, labels_of, project_of
+from harness.providers.docker.compose import FOREGROUND, container_name, labels_of, project_of
 from harness.providers.docker.provider import Docker, DockerCluster, released
 from nemesis.fault import Needs
+from tests.providers.docker.nodes import nodes_of
 
 RUN = "s/1"
 NAMES = ("b1", "b2")
@@ -336,3 +337,21 @@ def test_a_node_that_exited_is_told_with_what_it_logged_of_an_error() -> None:
 def test_an_engine_that_does_not_say_why_a_node_died_is_an_error_in_a_line(container: Gone | Exception) -> None:
     with pytest.raises(ClusterError, match="b1: cannot look at its container: out of order"):
         cluster_of(container).why_dead(B1)
+
+
+@pytest.mark.parametrize("can", [True, False])
+def test_clusters_start_in_the_background_where_the_engine_can_share_the_cores(can: bool) -> None:
+    engine = SimpleNamespace(info=lambda: {"CPUShares": can})
+    assert Docker(lambda: cast(DockerClient, engine)).has_background(ClusterSpec()) is can
+
+
+def test_a_cluster_in_the_foreground_has_as_much_of_the_cores_as_any_other() -> None:
+    given = dict[str, int]()
+
+    def get(name: str) -> SimpleNamespace:
+        return SimpleNamespace(update=lambda cpu_shares: given.update({name: cpu_shares}))
+
+    _, nodes = nodes_of()
+    client = cast(DockerClient, SimpleNamespace(containers=SimpleNamespace(get=get)))
+    DockerCluster(RUN, nodes, cast(Any, None), client).to_foreground()
+    assert given == {container_name(RUN, node): FOREGROUND for node in nodes.nodes}
