@@ -64,7 +64,8 @@ def check_settings(
 
     Raises ScenarioError for a name that they do not know; before 2.6 that is one that their version's jars do not
     define. A name that may be a plugin's, because the scenario loads one, is only noted. So is a name that resembles no
-    setting, if the brokers are not Kafka's own and do not report types.
+    setting, if the brokers are not Kafka's own and do not report types. Raises ClusterError where names are given, and
+    brokers that can list their settings list none.
     """
     jars = of_jars(spec.version)
     try:
@@ -74,6 +75,8 @@ def check_settings(
         settings = {}
     first = next(iter(settings.values()), {})
     if not first and not jars:
+        if settings and spec.config:
+            raise ClusterError("cluster.config: nobody knows whether the brokers know its settings (they listed none)")
         return settings
     of_kafka = jars.keys() | known(first, bool(jars))
     typed, lines = bool(jars) or any(setting.kind is not None for setting in first.values()), []

@@ -23,6 +23,9 @@ CONSUMER = -1
 _OF_TRANSACTIONS = 1
 #: The resource type of DescribeConfigs: brokers.
 _OF_BROKERS = 4
+#: The version of DescribeConfigs from which on an answer has the types of the settings (KIP-569). (Where it has none,
+#: kafka-python says 0, the type of an unknown setting.)
+_TYPES_SETTINGS = 3
 
 
 class Wire:
@@ -150,8 +153,9 @@ class Wire:
             include_synonyms=False,
             include_documentation=False,
         )
+        typed = response.API_VERSION >= _TYPES_SETTINGS
         return [
-            (one.name, one.value, bool(one.is_sensitive), getattr(one, "config_type", None))
+            (one.name, one.value, bool(one.is_sensitive), one.config_type if typed else None)
             for result in response.results
             for one in result.configs or ()
         ]

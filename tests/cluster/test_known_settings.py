@@ -2,14 +2,27 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from harness.cluster.known_settings import Setting, Settings, as_text, check_settings, known, loads_plugin, of_jars
+from harness.cluster.known_settings import (
+    Setting,
+    Settings,
+    as_text,
+    broker_settings,
+    check_settings,
+    known,
+    loads_plugin,
+    of_jars,
+)
 from harness.cluster.provider import Cluster
 from harness.cluster.spec import ClusterSpec
 from harness.core.errors import ClusterError, ScenarioError
+from harness.core.topology import Node, Topology
+from tests.cluster.answering import broker, configs
 from tests.cluster.jar_settings import lines, settings
 
 #: As a broker of 1.1 to 2.5 lists its settings: unknown names of its file are among them.
@@ -135,9 +148,10 @@ def test_one_that_is_like_none_is_noted() -> None:
     assert checked("super.users") == ["cluster.config: the brokers know no setting 'super.users'; a plugin may"]
 
 
-@pytest.mark.parametrize("given", [(), ("anything",)])
-def test_where_no_broker_lists_them_nothing_is_refused(given: tuple[str, ...]) -> None:
-    assert checked(*given, listed={}) == []
+def test_a_broker_that_lists_no_setting_at_all_tells_nothing_of_those_that_are_given() -> None:
+    with pytest.raises(ClusterError, match=r"nobody knows whether .* \(they listed none\)$"):
+        checked("replica.lag.time.max.mss", listed={})
+    assert checked(listed={}) == []
 
 
 def silent(cluster: Cluster) -> Settings:
@@ -218,3 +232,44 @@ def test_what_a_version_s_jars_print_is_read(form: str) -> None:
 def test_of_a_setting_it_is_kept_from_when_to_when_it_was_there() -> None:
     known = {"0.10.2.2": {"a": "int", "b": "int"}, "1.0.2": {"a": "int", "b": "long"}, "1.1.1": {"b": "long"}}
     assert lines([*known], known) == ["a int 0.10.2 1.0", "b int 0.10.2 0.10.2", "b long 1.0"]
+
+
+def run_with(*brokers: Node) -> Settings:
+    return broker_settings(cast(Cluster, SimpleNamespace(topology=Topology(brokers, brokers[0]))))
+
+
+#: As a broker answers (Kafka, DescribeConfigsResponse): the last has no config type, as what a broker does not know.
+LISTED = (
+    ("replica.lag.time.max.ms", "30000", False, LONG),
+    ("ssl.key.password", None, True, PASSWORD),
+    ("replica.lag.time.max.mss", None, True, NO_TYPE),
+)
+
+
+@pytest.mark.parametrize(("version", "typed"), [(0, False), (2, False), (3, True)])
+def test_a_broker_lists_its_settings_with_their_types_from_2_6_on(version: int, typed: bool) -> None:
+    with broker(configs(version, *LISTED)) as b1:
+        assert run_with(b1) == {
+            "b1": {name: Setting(value, secret, kind if typed else None) for name, value, secret, kind in LISTED}
+        }
+
+
+def test_a_broker_of_before_0_11_cannot_list_them() -> None:
+    with broker() as b1:
+        assert run_with(b1) == {"b1": {}}
+
+
+def test_each_broker_is_asked_for_its_own() -> None:
+    other = ("replica.lag.time.max.ms", "500", False, LONG)
+    with broker(configs(3, LISTED[0])) as b1, broker(configs(3, other)) as b2:
+        found = run_with(b1, replace(b2, name="b2", id=2))
+    assert {name: one["replica.lag.time.max.ms"].value for name, one in found.items()} == {"b1": "30000", "b2": "500"}
+
+
+def test_one_that_refuses_to_list_them_is_no_proof_that_it_knows_a_name() -> None:
+    not_authorized = 31
+    with (
+        broker(configs(3, error=not_authorized)) as b1,
+        pytest.raises(ClusterError, match="nobody knows whether"),
+    ):
+        check({"replica.lag.time.max.mss": "1"}, lambda cluster: run_with(b1))
