@@ -1,5 +1,6 @@
 """Runs that do not come to their end, or cannot begin: nothing is left behind, and nothing recorded is lost."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,8 @@ import pytest
 import yaml
 from docker import DockerClient
 
+from harness.cli import codes
+from harness.cluster.known_settings import SETTINGS_FILE
 from harness.cluster.spec import DEFAULT_VERSION
 from harness.core.waiting import wait_for
 from harness.history.run_file import RunFile, State
@@ -127,6 +130,28 @@ def test_a_broker_that_exits_at_start_is_told_with_its_last_words(tmp_path: Path
     line = done.err.splitlines()[-1]
     assert "exited with 1" in line
     assert "log.retention.ms" in line
+
+
+def test_a_setting_that_a_broker_does_not_know_is_told_before_the_timeline(tmp_path: Path, kafka_trial: Invoke) -> None:
+    unknown = "cluster.config={replica.lag.time.max.mss: 2000}"
+    done = kafka_trial("run", scenario(tmp_path, QUICK), "--set", unknown, "--store", tmp_path / "store")
+    assert done.code == codes.BAD_INPUT
+    line = done.err.splitlines()[-1]
+    assert "Kafka ignores 'replica.lag.time.max.mss'" in line
+    assert "did you mean 'replica.lag.time.max.ms'?" in line
+    (run,) = (path.parent for path in (tmp_path / "store").rglob("run.json"))
+    assert [one.phase for one in RunFile.read(run).phases] == ["cluster up"]
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_brokers_run_with_is_kept_beside_the_run(tmp_path: Path, kafka_trial: Invoke) -> None:
+    given = "cluster.config={replica.lag.time.max.ms: 2000}"
+    done = kafka_trial("run", scenario(tmp_path, QUICK), "--set", given, "--store", tmp_path / "store")
+    assert done.code == 0, done.err
+    (kept,) = (tmp_path / "store").rglob(SETTINGS_FILE)
+    (b1,) = json.loads(kept.read_text()).values()
+    assert b1["replica.lag.time.max.ms"] == "2000"
+    assert len(b1) > 200, "all that it runs with, not what was given alone"
 
 
 def test_a_subnet_that_is_taken_is_told(tmp_path: Path, engine: DockerClient, kafka_trial: Invoke) -> None:

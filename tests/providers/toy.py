@@ -1,4 +1,4 @@
-"""A provider of a test's own: it is chosen and asked as Docker is, and its clusters never come up."""
+"""A provider of a test's own: it is chosen and asked as Docker is. Only a cluster that the test gives it comes up."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -22,9 +22,10 @@ class ToySpec(Part):
 
 @dataclass
 class Toy:
-    """A provider of clusters that never come up."""
+    """A provider whose clusters never come up, but for ``cluster``, which is up."""
 
     lacks: str = ""
+    cluster: Cluster | None = None
     asked: list[tuple[object, ...]] = field(default_factory=list)
 
     def check(
@@ -52,8 +53,9 @@ class Toy:
     ) -> Iterator[Cluster]:
         self.asked.append(("up", spec, run, directory, keep, background))
         note("the bell is cracked")
-        raise ClusterError("the toy is broken")
-        yield
+        if self.cluster is None:
+            raise ClusterError("the toy is broken")
+        yield self.cluster
 
     def cleanup(self, spec: ClusterSpec, run: str | None, force: bool, dry_run: bool) -> list[str]:
         self.asked.append(("cleanup", spec))
