@@ -91,8 +91,9 @@ _NOBODY_ELSE = _saw("b1,b2,b3", "0..60", "leader=1 epoch=0 isr=1,2,3")
 _ELSEWHERE = tuple(
     line.replace("leader=", "p1 leader=") for line in (*_led("1"), *_saw("b2,b3", "26..60", "leader=2 epoch=1 isr=2"))
 )
-#: What nobody elected uncleanly: b2 must have had r. The disk of b3, which had it too, was wiped.
-_B3_WIPED = (*_led("1,2,3"), _KILLED, "fault w b3 20..24 kind=wipe", *_B2_ALONE)
+#: b2, of the ISR, was elected, and must have had r. The disk of b3, which was not in the ISR, was wiped. (Where it is
+#: b2's disk, r is lost with it.)
+_B3_WIPED = (*_led("1,2"), _KILLED, "fault w b3 20..24 kind=wipe", *_B2_ALONE)
 
 #: b1, alone in the ISR, was killed; b2, which lacked r, was elected.
 _ALONE = (*_led("1"), _KILLED, *_B2_ALONE)
