@@ -7,6 +7,7 @@ import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from importlib.metadata import version
 from pathlib import Path
 from threading import Timer
 
@@ -42,6 +43,7 @@ def test_check_judges_a_stored_run_and_writes_beside_it(stored: Path, spark: Spa
     assert done.out.startswith("INVALID, not as expected by-hand/1\n  lost: 1 of 2 acknowledged writes")
     kept = Verdict.model_validate(json.loads((stored / "verdict.json").read_text()))
     assert (kept.verdict, kept.summary.lost) == (Judgement.INVALID, 1)
+    assert kept.judge == {name: version(name) for name in ("kafka-trial", "pyspark")}
     assert {"report.html", "junit.xml", "anomalies"} <= {path.name for path in stored.iterdir()}
     assert {path: path.read_bytes() for path in before} == before, "nothing that was recorded is written again"
 

@@ -18,3 +18,19 @@ def send(sequence: int, **fields: Any) -> dict[str, Any]:
         "outcome": "info",
         **fields,
     }
+
+
+def read(offset: int, **fields: Any) -> dict[str, Any]:
+    """A record of worker 1 that reader 3 was given, but for ``fields``."""
+    return {
+        "reader": 3,
+        "incarnation": 0,
+        "phase": "live",
+        "topic": "trial",
+        "partition": 0,
+        "offset": offset,
+        "record_id": record_id(1, offset),
+        "intact": True,
+        "read_ns": offset,
+        **fields,
+    }

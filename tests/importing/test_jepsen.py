@@ -364,7 +364,8 @@ def test_a_run_is_whole_and_says_where_it_is_from(tmp_path: Path) -> None:
     assert (file.origin, file.final_read, file.state) == (Origin.JEPSEN, False, State.RECORDED)
     assert (file.run, file.scenario_name, file.partial) == ("store/run", "jepsen", False)
     assert (file.configuration.acks, file.configuration.idempotence) == ("1", False)
-    assert StoredRun.open(done.out).records
+    stored = StoredRun.open(done.out)
+    assert (stored.sealed, stored.records) == (True, 1)
     assert [path.name for path in done.out.parent.iterdir()] == ["run"]
 
 
