@@ -9,10 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from checkers.anomalies.offsets import NOT_THE_LEADER_S, diverged
 from checkers.catalogue import CHECKERS, DELIVERY, LOG_ORDER_READER
 from checkers.history import History
 from checkers.judge import judge
 from checkers.screening import records
+from harness.core.anomalies import VANISHED
 from harness.history.paths import ANOMALIES
 from harness.history.run_file import Origin
 from tests.checkers.notation import SECOND, WORKERS_OF_A_HISTORY, HandHistory, by_hand, without_keys, write
@@ -1053,3 +1055,62 @@ def test_what_is_damaged_where_it_was_acknowledged_survived_and_elsewhere_it_did
     counts, found = records(History.read(tmp_path, spark))
     assert (counts["acknowledged"], counts["survivors"], counts["unacknowledged_present"]) == (3, 2, 0)
     assert {one.checker.anomaly.name: one.count for one in found} == {"lost": 1, "corrupted": 3}
+
+
+#: Of a log that is compacted: what it had at another offset, and what only one of a leader and its follower still has.
+ELSEWHERE = ("send a ok @0", "live a @0", "final a @1", "end 0..2")
+ONE_HAS_IT = {
+    "the follower": ("final a @0", "final c @2", "replica a @0 r1", "replica b @1 r1", "replica c @2 r1"),
+    "the leader": ("final a @0", "final b @1", "final c @2", "replica a @0 r1", "replica c @2 r1"),
+}
+OTHERS_PLACE = ("final a @0", "final b @1", "final c @2", "replica a @0 r1", "replica c @1 r1", "replica c @2 r1")
+POLICIES = pytest.mark.parametrize(
+    ("policy", "compacted"), [("delete", False), ("compact", True), ("compact,delete", True)]
+)
+
+
+def of_policy(run: Path, spark: SparkSession, policy: str, *lines: str) -> History:
+    write(run, [by_hand(*lines)], scenario={"topic": {"config": {"cleanup.policy": policy}}})
+    return History.read(run, spark)
+
+
+@POLICIES
+def test_nothing_has_vanished_from_its_place_in_a_compacted_topic_that_is_elsewhere(
+    policy: str, compacted: bool, spark: SparkSession, tmp_path: Path
+) -> None:
+    history = of_policy(tmp_path, spark, policy, *ELSEWHERE)
+    _, found = records(history, [one for one in CHECKERS if one.anomaly == VANISHED])
+    assert sum(one.count for one in found) == (0 if compacted else 1)
+
+
+@POLICIES
+@pytest.mark.parametrize("lines", ONE_HAS_IT.values(), ids=ONE_HAS_IT)
+def test_each_replica_compacts_its_own_log(
+    lines: tuple[str, ...], policy: str, compacted: bool, spark: SparkSession, tmp_path: Path
+) -> None:
+    history = of_policy(tmp_path, spark, policy, *ABC[:3], *lines, "end 0..3")
+    assert [row["record_id"] for row in diverged(history).where(NOT_THE_LEADER_S).collect()] == (
+        [] if compacted else [1]
+    )
+
+
+@POLICIES
+def test_compaction_moves_no_record_to_another_s_place(
+    policy: str, compacted: bool, spark: SparkSession, tmp_path: Path
+) -> None:
+    history = of_policy(tmp_path, spark, policy, *ABC[:3], *OTHERS_PLACE, "end 0..3")
+    found = diverged(history).where(f"not lacks and ({NOT_THE_LEADER_S})").collect()
+    assert [(row["record_id"], row["offset"]) for row in found] == [(2, 1)]
+
+
+@pytest.mark.heavy
+def test_what_retention_may_have_deleted_makes_a_run_unknown(spark: SparkSession, tmp_path: Path) -> None:
+    """An acknowledged write without an offset is not in the log, whose start retention moved; its twin's is known."""
+    for of, offset, says in (
+        ("one", "", "2 acknowledged writes without an offset may have been deleted"),
+        ("twin", "@1", ""),
+    ):
+        lines = (f"send a ok {offset}", f"send b ok {offset}", "send c ok @2", "final c @2", "end 2..3")
+        write(tmp_path / of, [by_hand(*lines)])
+        (held,) = (one for one in judge(tmp_path / of, spark).preconditions if one.name == "log retained")
+        assert held.detail == ", ".join(filter(None, ["trial-0 begins at 2", says]))
