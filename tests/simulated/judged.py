@@ -196,6 +196,12 @@ def undecided(found: Iterable[Judged], truth: Permits) -> float:
     return sum(of) / len(of) if of else 0.0
 
 
+def either(found: Iterable[Judged]) -> float:
+    """Which part of the records that a bug took may be of what the settings permit as well: of them all may be said."""
+    by_bugs = Counter(one.truth for one in found if one.truth in {Permits.NO, Permits.SHOWN, Permits.EITHER})
+    return by_bugs[Permits.EITHER] / by_bugs.total() if by_bugs else 0.0
+
+
 def lines(found: Sequence[Judged]) -> list[str]:
     """What disagrees, records that stand together in a row; and the counts."""
     wrong = sorted((one for one in found if one.disagrees), key=_order)
@@ -205,6 +211,7 @@ def lines(found: Sequence[Judged]) -> list[str]:
     ]
     table = [f"{truth:>10}  {said:<10} {number:>7}" for (truth, said), number in sorted(counts(found).items())]
     of = [f"undecided of what is {truth}: {undecided(found, truth):.1%}" for truth in (Permits.YES, Permits.NO)]
+    of.append(f"of what a bug took, either: {either(found):.1%}")
     return [*told, "", f"{'truth':>10}  {'judge':<10} records", *table, *of]
 
 

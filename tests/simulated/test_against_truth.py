@@ -10,14 +10,18 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harness.core.anomalies import LOST, REWRITTEN_OFFSET, VANISHED, Anomaly
-from tests.simulated.judged import Judged, compared, decided, lines, undecided
-from tests.simulated.settings import SETTINGS, settings_of
+from tests.simulated.judged import Judged, compared, decided, either, lines, undecided
+from tests.simulated.settings import SETTINGS, Bug, settings_of
 from tests.simulated.truth import Permits
 
 #: At most so many of a truth are undecided.
 _MOST_UNDECIDED = 0.1
 #: Of a few histories, in which one alone may be as much, and of those that were observed seldom.
 _MOST_UNDECIDED_OF_FEW = 0.12
+#: Of at most so many records that a bug took, anything may be said: of the first 600 histories they are 16 %.
+_MOST_EITHER = 0.25
+#: Of the few and the some, where one history of such a bug has a hundred: 38 % and 48 %.
+_MOST_EITHER_OF_FEW = 0.5
 
 #: Settings under which records are lost in many ways: what CI judges as stored runs, half of it with bugs.
 _TELLING = (1, 9)
@@ -35,10 +39,14 @@ _THOUSAND = range(1000)
 _CHUNK = 25
 
 
-def agrees(found: Sequence[Judged], most_undecided: float = _MOST_UNDECIDED) -> None:
-    """The judge tells each lost record and no other, permits none that a bug took, and accuses of none that may go."""
+def agrees(
+    found: Sequence[Judged], most_undecided: float = _MOST_UNDECIDED, most_either: float = _MOST_EITHER_OF_FEW
+) -> None:
+    """The judge tells each lost record and no other, permits none that a bug took, and accuses of none that may go.
+    The truth is known of most that a bug took."""
     print(*lines(found), sep="\n")
     assert [one for one in found if one.disagrees] == []
+    assert either(found) <= most_either
     for truth in (Permits.YES, Permits.NO):
         assert any(one.truth == truth for one in found)
         assert undecided(found, truth) <= most_undecided
@@ -93,7 +101,9 @@ def test_what_was_judged_wrongly_once_is_no_more(seeds: list[int], isolating: bo
 def test_a_thousand_histories_are_decided_as_they_truly_were(seldom: bool) -> None:
     found = _decided_in_parallel(_THOUSAND, seldom)
     assert {one.settings for one in found} == {settings_of(seed, seldom).name for seed in _THOUSAND}
-    agrees(found, _MOST_UNDECIDED_OF_FEW if seldom else _MOST_UNDECIDED)
+    agrees(found, _MOST_UNDECIDED_OF_FEW if seldom else _MOST_UNDECIDED, _MOST_EITHER)
+    not_permitted = {one.bug for one in found if one.truth in {Permits.NO, Permits.SHOWN}}
+    assert not_permitted >= {*Bug} - {Bug.HIGH_GOES_BACK}, "each bug that takes records took some that had to stay"
 
 
 def _records(found: Sequence[Judged]) -> list[Judged]:
