@@ -18,8 +18,8 @@ from tests.simulated.truth import Permits
 _MOST_UNDECIDED = 0.1
 #: Of a few histories, in which one alone may be as much, and of those that were observed seldom.
 _MOST_UNDECIDED_OF_FEW = 0.12
-#: Of at most so many records that a bug took, anything may be said: of the first 600 histories they are 16 %.
-_MOST_EITHER = 0.25
+#: Of at most so many records that a bug took, anything may be said: 16 % of 600 histories, 23 % of 240 observed seldom.
+_MOST_EITHER = 0.3
 #: Of the few and the some, where one history of such a bug has a hundred: 38 % and 48 %.
 _MOST_EITHER_OF_FEW = 0.5
 
