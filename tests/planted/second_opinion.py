@@ -132,7 +132,9 @@ class _Partition:
             leaders[row["leader_epoch"]].add(row["leader"])
             self.first_told.setdefault(row["leader_epoch"], row["at_ns"])
         self.leaders = {epoch: min(some) for epoch, some in leaders.items() if len(some) == 1}
-        self.in_office = {epoch: self._in_office(epoch) for epoch in range(max(self.first_told, default=-1) + 1)}
+        read = {row["leader_epoch"] for row in here["reads"] if row["leader_epoch"] is not None}
+        newest = max({*self.first_told} | read, default=-1)
+        self.in_office = {epoch: self._in_office(epoch) for epoch in range(newest + 1)}
         self.written = self._written()
 
     def gone(self) -> Iterator[Gone]:
@@ -213,7 +215,8 @@ class _Partition:
         if committed_ns is None:
             return {leader}
         around = self._told_around(gone.invoked_ns, committed_ns + self.rules.lag_ns)
-        isrs = [{*row["isr"]} for row in around if row["leader_epoch"] == term]
+        # (The same leader may commit it in its next term, which a smaller ISR began.)
+        isrs = [{*row["isr"]} for row in around if row["leader_epoch"] >= term]
         later = [*self._own(term, committed_ns + _ANSWERED_WITHIN)]
         return {leader}.union(set.intersection(*isrs) if isrs else (), *(row["isr"] for row in later))
 
