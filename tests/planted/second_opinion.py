@@ -244,7 +244,9 @@ class _Partition:
         for epoch in chain:
             elected, at_ns = self.leaders[epoch], self.first_told[epoch]
             intact = all(had is _Had.MUST for _, had in found)
-            asked = [row for row in self.faults if self._elects(row, gone.invoked_ns, at_ns)]
+            # (A leader that was deposed may have acknowledged it after the election.)
+            since = min(gone.invoked_ns, self.first_told[term])
+            asked = [row for row in self.faults if self._elects(row, since, at_ns)]
             uncleanly = self.rules.unclean or any(
                 row["effective"] and at_ns <= (row["injected_ns"] or 0) + _FRESH for row in asked
             )
