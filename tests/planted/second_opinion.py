@@ -158,7 +158,7 @@ class _Partition:
         terms = self._terms(gone)
         if not terms or None in terms:
             return Opinion(Standing.UNDECIDED, "nobody told of its term")
-        said = [self._in_term(gone, term, len(terms) == 1) for term in terms if term is not None]
+        said = [self._in_term(gone, term) for term in terms if term is not None]
         alike = {one.standing for one in said}
         must = frozenset[int].intersection(*(one.must for one in said))
         took = {one.took for one in said}
@@ -166,27 +166,28 @@ class _Partition:
             return Opinion(Standing.UNDECIDED, "it may be of several terms", must)
         return replace(said[0], must=must, took=took.pop() if len(took) == 1 else None)
 
-    def _in_term(self, gone: Gone, term: int, sure: bool) -> Opinion:
-        """What is said of it if it was of this term; ``sure``: it was of no other."""
+    def _in_term(self, gone: Gone, term: int) -> Opinion:
+        """What is said of it if it was of this term."""
         must = self._must(gone, term)
         last = self._last_that_can_have_taken(gone.offset, term)
         holders = frozenset(must)
         if last is None:
             return Opinion(Standing.VIOLATION, "no election can have taken it: the log goes on around it", holders)
-        again = (
-            sent_ns > gone.known_ns and epoch == term and offset <= gone.offset
-            for epoch, offset, sent_ns in self.written
-        )
-        if any(again):
-            because = "its leader wrote at or below it later, in the same term"
-            return Opinion(Standing.VIOLATION if sure else Standing.UNDECIDED, because, holders)
         newest = max(self.first_told, default=-1)
         chain = range(term + 1, int(min(last, newest)) + 1)
         until = self.first_told.get(int(last), inf) if last < inf else self._ended_ns
         if not self._watched(gone.invoked_ns, until) or not self.leaders.keys() >= {*chain}:
             return Opinion(Standing.UNDECIDED, "too little was observed", holders)
         had = self._walk(gone, term, [epoch for epoch in chain if self.leaders[epoch] >= 0], must)
-        return replace(self._judged(gone, had, holders), term=term)
+        said = self._judged(gone, had, holders)
+        again = (
+            sent_ns > gone.known_ns and epoch == term and offset <= gone.offset
+            for epoch, offset, sent_ns in self.written
+        )
+        if said.standing is not Standing.VIOLATION and any(again):
+            because = "its leader wrote at or below it later, in the same term: no election set its log back"
+            return Opinion(Standing.UNDECIDED, because, holders, term=term)
+        return replace(said, term=term)
 
     def _judged(self, gone: Gone, had: Sequence[tuple[int, _Had]], holders: frozenset[int]) -> Opinion:
         """``had``: the leaders after its term, and whether each must have had it."""
@@ -340,7 +341,7 @@ class _Partition:
         return self._terms_between(gone.invoked_ns, gone.completed_ns)
 
     def _terms_between(self, invoked_ns: int, completed_ns: int) -> set[int | None]:
-        if not self._watched(invoked_ns, completed_ns):
+        if not self._watched(invoked_ns, completed_ns) or self.told[-1]["at_ns"] < completed_ns:
             return {None}
         there = [
             epoch for epoch, (since, over) in self.in_office.items() if since <= completed_ns and over >= invoked_ns
