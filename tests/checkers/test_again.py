@@ -101,6 +101,25 @@ def test_where_no_leader_was_ever_seen_it_is_of_no_term() -> None:
     assert gone(found, 5, 2) == Gone(-1, 6 * SECOND)
 
 
+#: b1 was last heard at 17 s, and b2 first at 30 s.
+_UNHEARD = ["saw b1 @0..17 leader=1 epoch=0 isr=1"]
+_KILLED = [*_UNHEARD, "fault k b1 18..90 kind=kill"]
+
+
+@pytest.mark.parametrize(
+    ("led", "term"),
+    [
+        ([*_KILLED, "saw b2 @30..60 leader=2 epoch=1 isr=2"], 1),
+        ([*_KILLED, "saw b2 @30..60 leader=2 epoch=2 isr=2"], 0),
+        ([*_UNHEARD, *(f"saw {by} leader=2 epoch=1 isr=2" for by in ("b2 @30..60", "b1 @40..60"))], 0),
+    ],
+    ids=["the next", "one whom nobody reported", "the one before, until it hears of the next"],
+)
+def test_a_leader_that_may_not_have_been_over_may_have_acknowledged_it(led: Sequence[str], term: int) -> None:
+    found = again("send a ok @5 t1..2", "send x ok @5 t24..25", led=led)
+    assert gone(found, 5, 2) == Gone(term, 25 * SECOND)
+
+
 @pytest.mark.parametrize(("pieces", "fewest"), [(1, 1), (2, 1), (7, 1), (7, 2), (7, 3), (7, 100)])
 def test_one_that_falls_shows_that_what_stood_there_or_above_was_gone(pieces: int, fewest: int) -> None:
     found = again(*RISING[:7], "send x ok @5 t50..51", pieces=pieces, fewest=fewest)

@@ -14,9 +14,10 @@ import pytest
 
 from checkers.evidence import holders
 from checkers.evidence.decision import Case
-from checkers.evidence.elections import _Others
+from checkers.evidence.elections import _fresher, _Others
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import Span
+from checkers.evidence.own_reports import OwnReports
 from checkers.evidence.spare_offsets import InFlight
 from checkers.evidence.standing import over_ns
 from harness.core.anomalies import LOST, VANISHED
@@ -38,6 +39,28 @@ from tests.checkers.test_holders import (
     evidence,
     saw,
 )
+
+
+def test_an_earlier_term_of_the_same_leader_is_another() -> None:
+    told = [(0, 10, 2, 0), (11, 20, 1, 1), (21, 30, 1, 2)]
+    own = OwnReports([Span("b1", *TRIAL, since, to, leader, epoch, (1,)) for since, to, leader, epoch in told], ())
+    assert [own.of_another_ns(1, epoch, 25) for epoch in (2, 1)] == [20, 30]
+    assert [own.later_ns(epoch) for epoch in (0, 1)] == [11, 21]
+
+
+def test_only_what_is_long_of_a_silence_counts_and_only_before_the_next_terms() -> None:
+    """Nobody reported epoch 1, nor anything from 20 to 26 s."""
+    lines = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2"), *saw("b1,b2,b3", "26..60", 2, 2, "2")]
+    known = evidence(by_hand(*lines)).elections[TRIAL]
+    assert known.unheard_times(0, 22 * SECOND) == []
+    assert known.unheard_times(0, 24 * SECOND) == [(20 * SECOND, 24 * SECOND)]
+    assert [known.unseen(21 * SECOND, 22 * SECOND, after) for after in (0, 1, 2)] == [True, True, False]
+
+
+@pytest.mark.parametrize(("epoch", "from_s", "fresher"), [(1, 10, True), (0, 10, False), (0, 16, True)])
+def test_what_another_reported_of_a_later_epoch_or_since_is_fresher(epoch: int, from_s: int, fresher: bool) -> None:
+    current, other = Span("b1", *TRIAL, 0, 15, 1, 0, (1, 2)), Span("b2", *TRIAL, from_s, 20, 2, epoch, (2,))
+    assert _fresher(other, current) is (other if fresher else current)
 
 
 def silent_before(killed: str = "25", first: str = "0..20") -> list[str]:

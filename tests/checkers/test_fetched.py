@@ -58,6 +58,15 @@ def test_a_disk_that_was_lost_before_did_not_take_it(at: int, standing: Standing
     assert decided(*lines, min_insync_replicas=1, replication=1).standing is standing
 
 
+@pytest.mark.parametrize(("at", "standing"), [(38, PERMITTED), (58, UNDECIDED)])
+def test_it_was_there_until_the_last_disk_was_lost(at: int, standing: Standing) -> None:
+    """b1 lost its disk at 20 s, and b2 and b3 theirs at 40 s."""
+    seen = [*saw("b3", "0..22", 3, 0, "1,2,3"), *saw("b3", "23..60", 3, 0, "2,3")]
+    wipes = ["fault w b1 20..22 kind=wipe", "fault v b2,b3 40..42 kind=wipe"]
+    lines = ["send r ok @5 t10..11", f"live r @5 e0 r1 t{at}", "final a @4 e0", "send late ok @4 t58..59", "end 0..5"]
+    assert decided(*lines, *seen, *wipes, unclean_election=False).standing is standing
+
+
 def test_one_that_only_an_earlier_leader_can_have_served_is_no_doubt_of_a_violation() -> None:
     lines = ["send r ok @5 t10..11", "live r @5 e0 r1 t40", *saw("b1", "0..20", 1, 0, "1,2,3")]
     lines += [*saw("b2,b3", "0..25", 1, 0, "1,2,3"), "fault killed b1 20..40 kind=kill"]

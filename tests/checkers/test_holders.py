@@ -28,7 +28,8 @@ from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import spans
 from checkers.evidence.neighbours import attached
 from checkers.evidence.record_ranges import COLUMNS, HANDED_ON_NS, RecordRange, record_ranges
-from checkers.evidence.standing import possible_faults
+from checkers.evidence.standing import begun_at, delivered, possible_faults
+from checkers.evidence.written import Written
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
 from harness.core.faults import Row
 from harness.core.guarantees import Configuration
@@ -995,6 +996,27 @@ def test_the_last_in_sync_replica_takes_all_with_its_disk_unless_it_is_guarded()
     assert decided(*last_standing(down[0]), unclean_election=False).standing is VIOLATION
 
 
+def emptied(beside: str, epoch: int = 1) -> list[str]:
+    """b1 led with b2 in the ISR, lost its disk, and leads again."""
+    return [
+        *saw("b1", "0..20", 1, 0, "1,2"),
+        *saw("b3", "0..25", 1, 0, "1,2"),
+        *("fault k b1 20..24 kind=kill", "fault w b1 21..22 kind=wipe", f"fault f b2 {beside} kind=kill"),
+        *saw("b1,b3", "26..60", 1, epoch, "1"),
+        *("final a @4 e0", f"final b @5 e{epoch}", "send late ok @6 t50..51", "end 0..7"),
+    ]
+
+
+@pytest.mark.parametrize(("beside", "standing"), [("18..60", PERMITTED), ("25..60", UNDECIDED), ("40..60", VIOLATION)])
+def test_who_leads_with_an_empty_disk_while_another_of_the_isr_may_have_lived(beside: str, standing: Standing) -> None:
+    assert decided("send r ok @5 t10..11", *emptied(beside), unclean_election=False).standing is standing
+
+
+@pytest.mark.parametrize(("epoch", "standing"), [(1, VIOLATION), (2, UNDECIDED)])
+def test_who_leads_with_an_empty_disk_after_a_leader_whom_nobody_reported(epoch: int, standing: Standing) -> None:
+    assert decided("send r ok @5 t10..11", *emptied("40..60", epoch), **UNCLEAN).standing is standing
+
+
 def last_known(wiped: str = "b1", eligible: str = "1", isr: str = "", elr: str = "", between: str = "") -> list[str]:
     """b1 was alone in the ISR at last, and down; then nobody was in it or eligible, and b1 leads again."""
     led = saw("b2,b3", "22..23", 2, 2, "2") if between else []
@@ -1292,6 +1314,23 @@ def test_who_is_alone_in_the_isr_commits_at_once_unless_that_is_below_the_minimu
     assert decided(*lines, **ALONE, min_insync_replicas=minimum, version=version).standing is standing
 
 
+@pytest.mark.parametrize(("alone", "standing"), [(17, VIOLATION), (20, UNDECIDED)])
+def test_an_isr_that_was_told_for_a_moment_alone_may_not_have_been_the_last(alone: int, standing: Standing) -> None:
+    """b3 left the ISR of b1, which was killed right after it was last heard; b2 may have joined it by then."""
+    told = [*saw("b1,b2,b3", f"0..{alone - 1}", 1, 0, "1,3"), *saw("b1,b2,b3", f"{alone}..20", 1, 0, "1")]
+    lines = [*told, "fault k b1 20.9..60 kind=kill", *saw("b2,b3", "21..60", 2, 1, "2"), *CUT]
+    assert decided("send r ok @5 t18..18.5", *lines, **ALONE).standing is standing
+
+
+@pytest.mark.parametrize(("other", "standing"), [("1,3", VIOLATION), ("1", UNDECIDED)])
+def test_who_leads_with_an_empty_disk_may_not_have_been_in_the_last_of_two_isrs(other: str, standing: Standing) -> None:
+    """b3 is elected, but not because b1 was under a fault; b4, which is cut off, told another ISR at last."""
+    lines = [*saw("b1,b2", "0..25", 1, 0, "1,3"), *saw("b1,b2,b3", "26..60", 3, 1, "3")]
+    lines += [*saw("b4", "0..24", 1, 0, "1,3"), *saw("b4", "25..25", 1, 0, other), "fault i b4 6..60 kind=isolate"]
+    lines += ["fault k b3 20..25.5 kind=kill", "fault w b3 21..22 kind=wipe"]
+    assert decided("send r ok @5 t10..11", *lines, *CUT, **UNCLEAN).standing is standing
+
+
 #: Before KIP-497 what is told of an ISR may be a minute old; before KIP-320 no epoch is told.
 OLD: dict[str, Any] = {"version": "0.10.2.2", "metadata": "zookeeper"}
 
@@ -1455,6 +1494,21 @@ def test_an_epoch_begins_where_a_consumer_was_given_its_first_record() -> None:
     assert BEGINNING_GONE.begun_at({1: 3}).cut(1, 4) == (False, None)
 
 
+@pytest.mark.parametrize("each", [(3, 5), (5, 3)])
+def test_of_what_vanished_the_lowest_begins_its_epoch(each: tuple[int, int]) -> None:
+    gone = [Case(TRIAL, None, SECOND, False, offset, offset, 1, SECOND) for offset in each]
+    assert begun_at({TRIAL: BEGINNING_GONE}, gone)[TRIAL].first.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize(("times", "committed"), [((30, 20), [20, 20]), ((10, 20), [10, 20])])
+def test_what_vanished_was_committed_when_a_consumer_got_it_or_what_stood_above(
+    times: tuple[int, int], committed: list[int]
+) -> None:
+    gone = [Case(TRIAL, None, at, False, offset, offset, 0, at) for offset, at in zip((5, 7), times, strict=True)]
+    [(offsets, by)] = delivered(gone).values()
+    assert (offsets.tolist(), by.tolist()) == ([5, 7], committed)
+
+
 @pytest.mark.parametrize("given", [{}, {1: 7}, {2: 3}])
 def test_it_begins_no_later_and_an_epoch_that_is_not_in_the_log_begins_nowhere(given: dict[int, int]) -> None:
     assert BEGINNING_GONE.begun_at(given).first.tolist() == [0, 6]
@@ -1599,6 +1653,11 @@ def test_what_depends_on_a_coordinators_log_is_unknown_where_something_may_have_
 ) -> None:
     found = decided("send r ok @5 x1 t2..3", *more, *_MARKED, anomaly=anomaly, **settings)
     assert found.standing is standing
+
+
+def test_where_no_transaction_began_no_coordinators_log_is_in_doubt() -> None:
+    settings: dict[str, Any] = {**UNCLEAN, "isolation_level": "read_committed"}
+    assert decided("send r ok @5 t10..11", *WHOLE, *CUT, **settings).standing is VIOLATION
 
 
 def test_what_another_stands_for_is_decided_apart_from_what_a_marker_may_stand_for() -> None:
@@ -1818,6 +1877,14 @@ def test_an_election_does_not_take_beside_others_what_was_gone_before_it(when: s
     assert sorted(found.may_have) == took
 
 
+@pytest.mark.parametrize(("twice", "standing"), [(4, PERMITTED), (5, UNDECIDED), (6, UNDECIDED)])
+def test_what_the_elected_may_have_had_and_dropped_its_election_did_not_take(twice: int, standing: Standing) -> None:
+    known = evidence(by_hand(*LOST_ALONE), **UNCLEAN)
+    written = {(TRIAL, 1): Written(np.empty(0, np.int64), twice=twice)}
+    case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
+    assert holders.decided(replace(known, written=written, _edges={}), LOST, case).standing is standing
+
+
 #: The only replica was killed, and led again; then its disk was wiped. All that is left was written after that.
 _ONE_DISK = [
     *saw("b1", "0..20", 1, 0, "1", "replicas=1"),
@@ -1876,6 +1943,17 @@ def test_what_was_acknowledged_in_its_place_tells_that_a_later_wipe_need_not_hav
 def test_nor_need_an_election_that_came_later(also: list[str], standing: Standing, took: int) -> None:
     found = decided("send r ok @5 t10..11", *_TWO_ELECTIONS, *also, **UNCLEAN)
     assert (found.standing, found.event and found.event.epoch) == (standing, took)
+
+
+@pytest.mark.parametrize(
+    ("when", "standing"), [("t30..31", UNDECIDED), ("t50..51", PERMITTED)], ids=["before", "after"]
+)
+def test_nor_need_the_loss_of_every_disk_that_came_later(when: str, standing: Standing) -> None:
+    """b1 lost its disk at 20 s, and b2 and b3 theirs at 40 s."""
+    seen = [*saw("b3", "0..22", 3, 0, "1,2,3"), *saw("b3", "23..60", 3, 0, "2,3")]
+    wipes = ["fault w b1 20..22 kind=wipe", "fault v b2,b3 40..42 kind=wipe"]
+    lines = ["send r ok @5 t10..11", f"send x ok @5 {when}", "final a @4 e0", "send late ok @4 t58..59", "end 0..5"]
+    assert decided(*lines, *seen, *wipes, unclean_election=False).standing is standing
 
 
 def test_what_an_election_took_that_is_permitted_is_its_own_whoever_leads_later() -> None:

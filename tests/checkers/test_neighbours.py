@@ -223,6 +223,12 @@ def test_nor_further_than_it_had_written_when_they_were_acknowledged(
     assert found[1].decision.standing is standing
 
 
+def test_what_an_election_took_above_does_not_tell_how_far_its_leader_wrote() -> None:
+    parts, nothing = [part(62, 69, EITHER), part(70, 79, TAKEN)], Written(np.empty(0, np.int64))
+    found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={(TRIAL, 1): 0}, written={(TRIAL, 1): nothing})
+    assert [one.decision.standing for one in found if one.decision] == [Standing.UNDECIDED, Standing.PERMITTED]
+
+
 BROKEN = Decision(Ruling(Standing.VIOLATION, "broken", "source"), term=1)
 BROKE = replace(BROKEN, term=0, event=Event(8 * SECOND, 1, 2, 1))
 

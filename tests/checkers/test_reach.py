@@ -167,6 +167,15 @@ def test_a_producer_sends_to_no_broker_that_had_not_led_yet(led: list[str], unti
     assert [leader for leader, was in zip(leaders, found.tolist(), strict=True) if was] == to
 
 
+def test_nor_before_one_that_nobody_reported_may_have_led() -> None:
+    lines = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "26..40", 2, 2, "1,2,3")]
+    known = evidence(by_hand(*lines, *saw("b1,b2,b3", "41..60", 3, 3, "1,2,3"))).elections["trial", 0]
+    first_ns = min(since for _, (since, _) in known.untold)
+    assert first_ns < known.terms[2].begins_ns
+    found = addressed(known, np.array([3, 3]), np.array([first_ns - 1, first_ns]))
+    assert found.tolist() == [False, True]
+
+
 #: A record of worker 0 that was in flight from 10 to 40 s, and is there twice.
 TWICE = {"worker": 0, "sent_ns": 10 * SECOND, "acknowledged_ns": 40 * SECOND}
 
@@ -178,10 +187,11 @@ TWICE = {"worker": 0, "sent_ns": 10 * SECOND, "acknowledged_ns": 40 * SECOND}
         (["send x info t1..9", "send r ok @1 t10..40"], False),
         (["send r ok @1 t10..40", "send x info t20..50"], False),
         (["send x info w1 t9..39", "send r ok @1 t10..40"], False),
+        (["send y info t1..9", "send x info w1 t9..39", "send r ok @1 t10..40"], False),
         (["send x fail t9..39", "send r ok @1 t10..40"], False),
         (["send x info t9..", "send r ok @1 t10..40"], False),
     ],
-    ids=["meanwhile", "before", "after", "another producer's", "refused", "never ended"],
+    ids=["meanwhile", "before", "after", "another producer's", "each producer's", "refused", "never ended"],
 )
 def test_a_record_that_was_given_up_excuses_the_copies_of_what_was_in_flight(
     lines: list[str], excused: bool, tmp_path: Path
@@ -389,6 +399,17 @@ def test_a_fault_of_a_broker_excuses_only_what_was_sent_when_it_led(
     led = [*saw("b1,b2", f"0..{leads_from - 1}", 1, 0, "1,2,3"), *saw("b1,b2", f"{leads_from}..90", 2, 1, "1,2,3")]
     fault = "fault f b2,clients 9..15 from=b2 to=clients plane=all"
     assert again(tmp_path, COPIED, *led, fault, acks="1", idempotence=False)[0] is excused
+
+
+@pytest.mark.parametrize(("sent_s", "excused"), [(6, False), (32, True)])
+def test_a_fault_of_a_broker_excuses_nothing_that_was_sent_long_before_it_led(
+    sent_s: int, excused: bool, tmp_path: Path
+) -> None:
+    """b2 is under a fault from 5 to 80 s, and leads from 31 s on."""
+    led = [*saw("b1,b2", "0..30", 1, 0, "1,2,3"), *saw("b1,b2", "31..90", 2, 1, "1,2,3")]
+    row = COPIED | {"sent_ns": sent_s * SECOND, "acknowledged_ns": sent_s * SECOND + SECOND // 2}
+    fault = "fault f b2,clients 5..80 from=b2 to=clients plane=all"
+    assert again(tmp_path, row, *led, fault, acks="1", idempotence=False)[0] is excused
 
 
 @pytest.mark.parametrize(
