@@ -1325,8 +1325,9 @@ def test_an_isr_that_was_told_for_a_moment_alone_may_not_have_been_the_last(alon
 @pytest.mark.parametrize(("other", "standing"), [("1,3", VIOLATION), ("1", UNDECIDED)])
 def test_who_leads_with_an_empty_disk_may_not_have_been_in_the_last_of_two_isrs(other: str, standing: Standing) -> None:
     """b3 is elected, but not because b1 was under a fault; b4, which is cut off, told another ISR at last."""
-    lines = [*saw("b1,b2", "0..25", 1, 0, "1,3"), *saw("b1,b2,b3", "26..60", 3, 1, "3")]
-    lines += [*saw("b4", "0..24", 1, 0, "1,3"), *saw("b4", "25..25", 1, 0, other), "fault i b4 6..60 kind=isolate"]
+    lines = [*saw("b1,b2,b4", "0..4", 1, 0, "1,2,3"), *saw("b1,b2", "5..25", 1, 0, "1,3")]
+    lines += [*saw("b4", "5..24", 1, 0, "1,3"), *saw("b4", "25", 1, 0, other), "fault i b4 2..60 kind=isolate"]
+    lines += saw("b1,b2,b3", "26..60", 3, 1, "3")
     lines += ["fault k b3 20..25.5 kind=kill", "fault w b3 21..22 kind=wipe"]
     assert decided("send r ok @5 t10..11", *lines, *CUT, **UNCLEAN).standing is standing
 

@@ -1,0 +1,682 @@
+"""The mutants of the rules of checkers/evidence that accuse or excuse: each is one rule that is a little wrong.
+
+`python -m tests.mutants` says which test finds each of them out.
+"""
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+_PACKAGE = "checkers.evidence"
+OWN = "checkers/evidence"
+_ROOT = Path(__file__).parents[2]
+
+#: A function: its file, and its first line.
+Function = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module of checkers/evidence in which the text ``right``, which it has once, is replaced by ``wrong``.
+    ``breaks``: what the mutant does wrong."""
+
+    module: str
+    right: str
+    wrong: str
+    breaks: str
+
+    @property
+    def path(self) -> Path:
+        """The file of the module."""
+        return _ROOT / OWN / f"{self.module}.py"
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the module as it is."""
+        return self.path.read_text()
+
+    @property
+    def changed(self) -> str:
+        """The text of the module with the mutant in it."""
+        return self.text.replace(self.right, self.wrong)
+
+    @cached_property
+    def function(self) -> Function | None:
+        """The function that changes, if it is one."""
+        line = self.text[: self.text.index(self.right)].count("\n") + 1
+        found = None
+        for node in ast.walk(ast.parse(self.text)):
+            if isinstance(node, ast.Module | ast.ClassDef):
+                for one in node.body:
+                    first = min((each.lineno for each in getattr(one, "decorator_list", ())), default=one.lineno)
+                    if isinstance(one, ast.FunctionDef) and first <= line <= (one.end_lineno or line):
+                        found = str(self.path), first
+        return found
+
+    def apply(self) -> None:
+        """Change the module in this process, also for whoever has imported its functions and classes."""
+        module = import_module(f"{_PACKAGE}.{self.module}")
+        changed = ModuleType(module.__name__)
+        exec(compile(self.changed, str(module.__file__), "exec"), vars(changed))
+        _become(vars(module), vars(changed))
+        for name, value in vars(changed).items():
+            if isinstance(value, int) and value != getattr(module, name):
+                setattr(module, name, value)
+
+
+def _become(own: Mapping[str, Any], changed: Mapping[str, Any]) -> None:
+    """Give functions, and those of classes, the code of the ``changed`` ones of the same names."""
+    for name, value in own.items():
+        is_class = isinstance(value, type) and value.__module__.startswith(_PACKAGE)
+        if is_class and changed[name] is not value:
+            _become(vars(value), vars(changed[name]))
+        elif name in changed and (function := _function(value)) is not None:
+            other = _function(changed[name])
+            assert other is not None
+            function.__code__ = other.__code__
+
+
+def _function(value: object) -> FunctionType | None:
+    """The function of a method, a property or a function itself."""
+    if isinstance(value, property):
+        value = value.fget
+    elif isinstance(value, cached_property):
+        value = value.func
+    elif isinstance(value, classmethod | staticmethod):
+        value = value.__func__
+    return value if isinstance(value, FunctionType) else None
+
+
+def numbered(mutants: Iterable[Mutant]) -> Iterator[tuple[str, Mutant]]:
+    """Each mutant with a name: that of its module, and its number among the mutants of that, from 1 on."""
+    counts: Counter[str] = Counter()
+    for mutant in mutants:
+        counts[mutant.module] += 1
+        yield f"{mutant.module}:{counts[mutant.module]}", mutant
+
+
+#: For each module, the test files of tests/checkers that are tried first.
+NEAR = {
+    "acting": ("acting", "elections", "takeovers"),
+    "again": ("again", "holders", "written"),
+    "decision": ("holders", "neighbours", "hanging"),
+    "elections": ("elections", "holders", "silence"),
+    "high_watermarks": ("elections", "holders"),
+    "holders": ("holders", "holders_twins", "at_risk"),
+    "holding": ("holding", "holders"),
+    "joins": ("joining", "holders_twins", "holders"),
+    "late": ("reach", "causes"),
+    "leadership": ("leadership", "elections", "holders"),
+    "neighbours": ("neighbours", "holders", "causes"),
+    "own_reports": ("elections", "folded", "holders"),
+    "reach": ("reach", "causes"),
+    "spare_offsets": ("spare_offsets", "neighbours", "causes"),
+    "standing": ("causes", "holders", "record_ranges", "final_logs", "findings", "holes"),
+    "walk": ("holders", "holders_twins", "joining", "holding", "acting"),
+}
+
+#: For each module: the text of a rule, the text that it becomes, and what that breaks.
+_TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "holders": (
+        ("if evidence.coordinated and asks and", "if asks and", "without transactions a coordinator's log is in doubt"),
+        ("may_go = evidence.disturbed and", "may_go =", "the coordinator's log may be lost in a quiet run"),
+        (
+            "anomaly.by_coordinator or evidence",
+            "anomaly.by_coordinator and evidence",
+            "a loss in read_committed is certain",
+        ),
+        ("case.in_time is None and not", "not", "a write in time may have come late"),
+        ("any(map(_goes_on", "all(map(_goes_on", "a run without faults has one that was never healed"),
+        ('row["healed_ns"] is None and bool(acted)', "bool(acted)", "a healed fault excuses a hanging transaction"),
+        ("if len({one.standing for one in each}) == 1:", "if True:", "a fault in doubt is taken to have done nothing"),
+        ("if case.hole and any(", "if any(", "without epochs every loss is a hole"),
+        ("after = bisect_right(", "after = bisect_left(", "an unreported leader before its epoch may have had it"),
+        ("if not elections.unseen(sent, until, after):", "if True:", "no unreported leader is regarded"),
+        (
+            "nothing_may = evidence.acks_all(case) and",
+            "nothing_may = evidence.acks_all(case) or",
+            "unwatched is accused",
+        ),
+        ("log is not None and not log.cut(", "log is not None and log.cut(", "a cut log accuses, a whole one does not"),
+        ("if len(standings) == 1 and standings !=", "if standings !=", "one of two terms decides"),
+        ("must = frozenset.intersection(", "must = frozenset.union(", "whoever either leader needed must have had it"),
+        (
+            "for walk in walks if walk.observed]",
+            "for walk in walks]",
+            "a record of an unreported ISR counts as at risk",
+        ),
+        (
+            "may_have=frozenset.union(*(one.may_have",
+            "may_have=frozenset.intersection(*(one.may_have",
+            "takers are forgotten",
+        ),
+    ),
+    "holding": (
+        ("self.pop(change.broker, None)", "self.get(change.broker)", "who followed a leader without it still has it"),
+        ("self[change.broker] = change.has", "self.setdefault(change.broker, change.has)", "who had it keeps it"),
+    ),
+    "walk": (
+        (
+            "frozenset() if in_sync is None else in_sync.every",
+            "frozenset() if in_sync is None else in_sync.any",
+            "who was in one ISR must have it",
+        ),
+        (
+            "self._too_few(in_sync.any) else in_sync.any",
+            "self._too_few(in_sync.any) else in_sync.every",
+            "who was in one ISR need not have it",
+        ),
+        (
+            "in may if not self._fetched_nothing(broker, sent, self.committed)}",
+            "in may}",
+            "who was cut off may have it",
+        ),
+        (
+            "self.may |= may | self.held if few else able",
+            "self.may |= able",
+            "too few in sync are all that may have it",
+        ),
+        ("by_all and len(brokers) <", "by_all and len(brokers) <=", "min.insync.replicas in sync are too few"),
+        ("self._fetched_after(found.event):", "False:", "taken before a consumer got it"),
+        ("if not self._fetched_in_later(n)))", "if True))", "what a consumer got later may go with a neighbour"),
+        ("self.case.fetched_ns > max(lost)", "self.case.fetched_ns > min(lost)", "got before the last disk was lost"),
+        ("default=n) >= n", "default=n) > n", "a consumer of the new leader got it, who took it"),
+        ("event.term > gone.term", "event.term >= gone.term", "gone in the term that took it is gone before"),
+        ("late = event.at_ns > gone.by_ns if", "late = False if", "a disk lost later excuses what was gone"),
+        ("if n <= gone.term))", "if n < gone.term))", "the term in which it was gone may not have taken it"),
+        ("is not None and not wiped and", "is not None and", "a wipe excuses nothing"),
+        ("not wiped and not by_hand and", "not wiped and", "an election by hand excuses nothing"),
+        ("and not by_hand and not uncleanly:", "and not by_hand:", "unclean elections excuse nothing"),
+        (
+            "by_hand = self.acting.unseen_by_hand or any(",
+            "by_hand = any(",
+            "an unreported election by hand excuses nothing",
+        ),
+        ("taken is None and not perhaps)", "not perhaps)", "a clean election gives back what an earlier one took"),
+        (
+            "elif known is Has.MUST and not self.acting.down(broker, since, until):",
+            "elif known is Has.MUST:",
+            "who was down followed",
+        ),
+        (
+            "self.elections.epoch_after_ns(n), self.acting.ended_ns(n)])",
+            "self.acting.ended_ns(n)])",
+            "a leader leads on in a later epoch",
+        ),
+        ("self.committed is not None and clean and", "clean and", "a clean election proves what was never committed"),
+        ("and clean and all_led_have_it and", "and all_led_have_it and", "an unclean election proves a holder"),
+        (
+            "all_led_have_it and self._kept_its_disk(leader):",
+            "all_led_have_it:",
+            "a clean election proves it of an empty disk",
+        ),
+        ("elects_uncleanly and not self.acting.may_be_by_hand(n)", "elects_uncleanly", "an election by hand is clean"),
+        (
+            "elif has is Has.WIPED and clean and self._rejoined_unseen(n):",
+            "elif has is Has.WIPED and clean:",
+            "whoever was wiped rejoined",
+        ),
+        (
+            "if all_led_have_it and self._left_since_wipe(n) else",
+            "if all_led_have_it else",
+            "who never left the ISR has it again",
+        ),
+        (
+            "self.acting.isr_faulted(n) and self._eligible_known(n)",
+            "self.acting.isr_faulted(n)",
+            "an unreported ELR is faulted, too",
+        ),
+        ("by_hand=self.acting.by_hand(n)", "by_hand=self.acting.may_be_by_hand(n)", "one of two elections was by hand"),
+        (
+            "last_known=self._last_known(n) is True",
+            "last_known=self._last_known(n) is not False",
+            "perhaps the last known leader is it",
+        ),
+        (
+            "ruling.standing is Standing.PERMITTED and self._joined_before_its_wipe(n)",
+            "False",
+            "an empty leader, who was full at its election, took it",
+        ),
+        (
+            "is Standing.PERMITTED and not placed and",
+            "is Standing.PERMITTED and False and",
+            "an election took what has no place",
+        ),
+        ("self._may_have_dropped(n) and not self._disks_lost()", "False", "who dropped its end took it before"),
+        (
+            "self.acting.isr_may_be_faulted(n) and permits(isr_faulted=True)",
+            "False",
+            "an election perhaps under a fault is accused",
+        ),
+        ("self.elections.isr_missed(n) or self._either(n)", "self._either(n)", "an unreported ISR was as before"),
+        (
+            "self.elections.isr_missed(n) or self._either(n)",
+            "self.elections.isr_missed(n)",
+            "the first of two ISRs is the last",
+        ),
+        (
+            "if not happened.uncleanly and silent and permits(",
+            "if False and permits(",
+            "an ISR of before a silence is the last",
+        ),
+        (
+            "if happened.emptied and self._may_have_lost_its_disk_later(n):",
+            "if False:",
+            "a disk lost later was lost before",
+        ),
+        (
+            "if happened.uncleanly and permits(isr_faulted=True):",
+            "if False:",
+            "an unclean election without a fault is accused",
+        ),
+        ("permits(uncleanly=False) and not self._isr_lasted(n)", "False", "each reported ISR is the last"),
+        ("if self._may_be_committed_later(n):", "if False:", "a later leader cannot have committed it"),
+        (
+            "is not None and not self._may_elect_uncleanly() and not emptied",
+            "is not None and not emptied",
+            "an unseen unclean election is forbidden",
+        ),
+        (
+            "and not (known and self.elections.seen_whole(",
+            "and not (self.elections.seen_whole(",
+            "the taker is known though nobody saw it",
+        ),
+        (
+            "not perhaps and Has.MAY not in self.state.values():",
+            "not perhaps:",
+            "lost disks excuse though another may have it",
+        ),
+        (
+            "Has.WIPED in self.state.values() and Has.MUST not in self.state.values()",
+            "Has.WIPED in self.state.values()",
+            "one lost disk of several excuses",
+        ),
+        (
+            "lost.standing is Standing.PERMITTED and self._older_survived():",
+            "False:",
+            "all disks were wiped, and yet the log goes on",
+        ),
+        (
+            "(log.epochs <= epoch).any()) or log.starts_later)",
+            "(log.epochs < epoch).any()) or log.starts_later)",
+            "its own epoch did not survive",
+        ),
+        ("len(before.isr) >= least", "len(before.isr) > least", "an ISR of min.insync.replicas has an ELR"),
+        ("or told_ns - before.from_ns < self.elections.lag_ns:", "or False:", "an ISR of a moment is the last"),
+        (
+            "known is not None and known <= last_ns and",
+            "known is not None and",
+            "what was committed after the join was before it",
+        ),
+        (
+            "and self.evidence.configuration.commits_alone and not asks",
+            "and not asks",
+            "a leader alone commits against min.insync.replicas",
+        ),
+        (
+            "return gone or self.acting.cannot_join(elected, leader, from_ns, until)",
+            "return gone",
+            "who was cut off joined",
+        ),
+    ),
+    "joins": (
+        ("known = without or last", "known = without", "who was in the ISR of before joins it"),
+        (
+            "if broker in report.isr and report.to_ns >= at_ns)",
+            "if broker in report.isr)",
+            "a report of before the restart tells of after",
+        ),
+        (
+            "elections.last_told_ns(number) - elections.lag_ns",
+            "elections.last_told_ns(number) + elections.lag_ns",
+            "a restart just before the term is none",
+        ),
+        (
+            "restarts[bisect_left(restarts, since) : bisect_right(restarts, until)]",
+            "[]",
+            "who restarted between two reports never left",
+        ),
+        ("joined, report, without)", "joined, report, None)", "who was reported to join only may have"),
+        (
+            "before[report.observer] = report",
+            "before.setdefault(report.observer, report)",
+            "who left and came back never left",
+        ),
+    ),
+    "decision": (
+        (
+            "self.standing is Standing.UNDECIDED and term in self.may_have",
+            "self.standing is Standing.UNDECIDED",
+            "any election may have taken it",
+        ),
+        (
+            "return undecided or self.standing is Standing.PERMITTED",
+            "return undecided",
+            "what is permitted anyway hinders",
+        ),
+        (
+            "replace(case, acknowledged=True) if",
+            "replace(case, acknowledged=False) if",
+            "a marker is acknowledged by nobody",
+        ),
+        ("case.in_time is not False))", "case.in_time is True))", "an untimely end is in doubt"),
+    ),
+    "neighbours": (
+        ("return lowest <= (NEVER if", "return lowest < (NEVER if", "a violation at the same place is none"),
+        ("or at is None or part.hole:", "or at is None:", "a hole is a violation of an election"),
+        (
+            "is Standing.UNDECIDED and not apart[n]:",
+            "is Standing.UNDECIDED:",
+            "what is kept apart goes with a neighbour",
+        ),
+        ("if violations.took_below(part, term):", "if False:", "what lies above a violation is permitted"),
+        (
+            "if upwards and (part.of, term) in spare else",
+            "if (part.of, term) in spare else",
+            "the chain above counts, too",
+        ),
+        (
+            "spare[part.of, term] + below[part.of] - chain.count",
+            "spare[part.of, term] - chain.count",
+            "what is lost below takes no offsets",
+        ),
+        (
+            "near(beside, part, width) and _fits(crowd):",
+            "near(beside, part, width):",
+            "two records of one offset are of one log",
+        ),
+        (
+            "log.reaches(candidate.epoch, part.last_offset) and",
+            "",
+            "a log that ends below it did not lose it otherwise",
+        ),
+        ("and not violations.lost_by(part, candidate.term))", ")", "a log that lost some lost no more"),
+        ("if log.sparse or chain is None", "if chain is None", "a sparse log has its end"),
+        ("return crowd.count <= crowd", "return crowd.count < crowd", "a full log has one record too many"),
+        ("apart[n] = case.hole or above[n] or any(", "apart[n] = above[n] or any(", "an election made a hole"),
+        (
+            "above[n] or any(_last_sent(case) > _first_until(other.case) for other in own)",
+            "above[n]",
+            "what continues another log is not of it",
+        ),
+        (
+            "((range(len(found) - 1, -1, -1), False), (range(len(found)), True))",
+            "((range(len(found) - 1, -1, -1), False),)",
+            "what lies above a permitted range is not its neighbour",
+        ),
+    ),
+    "again": (
+        ("(self.lowest <= offset) &", "(self.lowest < offset) &", "a write at its very place does not show it gone"),
+        (
+            "& (self.sent_ns > until_ns)",
+            "& (self.sent_ns >= until_ns)",
+            "a write sent with its acknowledgement came after it",
+        ),
+        (
+            "before = np.searchsorted(until, sent) - 1",
+            'before = np.searchsorted(until, sent, side="right") - 1',
+            "one slice has an order",
+        ),
+        (
+            "np.searchsorted(self._seen, sent) - 1",
+            'np.searchsorted(self._seen, sent, side="right") - 1',
+            "a term had begun as it was seen",
+        ),
+        ("& (unseen <= found[doubtful])\n", "\n", "no unreported leader lost it"),
+        (
+            "epochs[~(plain | _among(done, _keys(piece)))]",
+            "epochs[:0]",
+            "an aborted transaction has the epoch at its place",
+        ),
+        ("self._over[n] = max(self._over[n], min(to, ended[n]))", "pass", "a deposed leader never goes on"),
+        (
+            "<= by_ns[n] and last[own[at - 1]] <= last[n]:",
+            "<= by_ns[n]:",
+            "an earlier fall of a later term shows as much",
+        ),
+    ),
+    "reach": (
+        (
+            "begun.meet(since, since) and over.cover(since, until)",
+            "begun.meet(since, since)",
+            "a fault that was over excuses two owners",
+        ),
+        (
+            '(replication or row.get("plane") != Plane.REPLICATION)',
+            "True",
+            "a cut of replication alone makes two owners",
+        ),
+        ("(records[first[n] : last[n]] != ids[n]).any()", "True", "its own end excuses it"),
+        (
+            'own, here = given_up.filter(pc.equal(given_up["worker"], worker))',
+            "own, here = given_up",
+            "what another worker gave up excuses",
+        ),
+        (
+            "met | (until - sent >= self.timeout_ns)",
+            "met | (until - sent > self.timeout_ns)",
+            "a request is not sent again just in time",
+        ),
+        (
+            'if anomaly is DUPLICATED and history.run_file.configuration.acks == "0":',
+            "if False:",
+            "with acks=0 a retry makes copies",
+        ),
+        (
+            'pc.greater(rows["copies"], retries + 1)',
+            'pc.greater(rows["copies"], retries)',
+            "as many copies as may be sent are too many",
+        ),
+        (
+            "bool(len(more)) and not _of_all([more], each, Disturbances.refused)",
+            "bool(len(more))",
+            "an election lets nothing be sent again",
+        ),
+        ('return all(late["addressed"].to_pylist()) and', "return", "a copy waits for a broker that never led"),
+        ("(begun <= until) & (sent <= over)", "(begun <= until)", "a fault of before excuses"),
+        (
+            "(max(begun, injecting_ns), min(over + late_ns, felt_ns))",
+            "(injecting_ns, min(over + late_ns, felt_ns))",
+            "a fault counts before its broker led",
+        ),
+        ("holding += reached if held else []", "holding += reached", "a kill holds requests back"),
+        (
+            "max(term.seen_ns + LAG_NS, before.ends_ns))",
+            "term.seen_ns + LAG_NS)",
+            "a deposed leader is over when the next is seen",
+        ),
+    ),
+    "acting": (
+        ("self._elections.reported_nothing(name, begun, until) and", "", "a broker that reported was down"),
+        (
+            "self._apart(leader, follower, follower).cover(",
+            "self._apart(follower, leader, follower).cover(",
+            "a follower that nobody hears fetches nothing",
+        ),
+        (
+            "asked_nothing = self._apart(follower, leader, follower, leader)",
+            "asked_nothing = self._apart(leader, follower, follower, leader)",
+            "who gets no answers asks nothing",
+        ),
+        ("if back >= told)", ")", "a leader that came back had ended"),
+        ("if self._elections.name(broker) in acted", "", "each wipe is of all replicas"),
+        ("and over(row) + COMES_BACK_NS >= from_ns", "and over(row) >= from_ns", "a healed fault keeps no answers"),
+        (
+            "self._others(number) | self._may_have_joined(number, to_ns)",
+            "self._others(number)",
+            "who joined unseen need not have been faulted",
+        ),
+        (
+            "self._unfit_times(broker).cover(from_ns, to_ns)",
+            "self._unfit_times(broker).meet(from_ns, to_ns)",
+            "a fault of a moment excuses an election of long after",
+        ),
+        (
+            "eligible(number).union(*known.isrs_before(number)) -",
+            "eligible(number) -",
+            "the older of two ISRs is forgotten",
+        ),
+        (
+            "if known.lag_ns <= FRESH_NS and not known.unheard(",
+            "if not known.unheard(",
+            "an ISR that is told late is told at once",
+        ),
+        ("if made == {number} and not missed]", "]", "another's request was this election's"),
+        (
+            'if row["injecting_ns"] <= at_ns <= over(row) + COMES_BACK_NS)',
+            "if at_ns <= over(row) + COMES_BACK_NS)",
+            "a later fault excuses an election",
+        ),
+        (
+            "min(over_ns + COMES_BACK_NS, joined, in_sync",
+            "min(over_ns + COMES_BACK_NS, in_sync",
+            "who is in sync again is unfit",
+        ),
+        (
+            "return any(made == {number} and not missed for",
+            "return any(number in made for",
+            "one of two terms was by hand",
+        ),
+        ('if row["effective"] and asked_by_hand', "if asked_by_hand", "an election by hand that failed happened"),
+        (
+            'int(row["injecting_ns"]) + (0 if _ends(row) else _SESSION_NS)',
+            'int(row["injecting_ns"])',
+            "a silent broker loses its session at once",
+        ),
+    ),
+    "late": (
+        ("until[here] < begins_ns(", "until[here] <= begins_ns(", "a term of the same moment began after it"),
+        ("np.where(epochs >= term.epoch,", "np.where(epochs == term.epoch,", "an unreported epoch began before all"),
+        ("= until >= first", "= until > first", "an unreported leader had not begun yet"),
+        ("min(led, default=BEFORE)", "max(led, default=BEFORE)", "a leader of long ago had not led yet"),
+        (
+            "pc.coalesce(stands, pa.array(latest, pa.int64()))",
+            "pa.array(latest, pa.int64())",
+            "not the copy that stands counts",
+        ),
+    ),
+    "own_reports": (
+        (
+            "(span.leader, span.leader_epoch) != (leader, epoch)",
+            "span.leader != leader",
+            "an earlier term of its own is this one",
+        ),
+        ("or self._ended.cover(led_ns, led_ns + 1):", ":", "a dead leader goes on"),
+        ("since_ns = max(since_ns, until)", "pass", "a halted leader goes on"),
+        ("else unreached(row)", "else acted_on(row)", "any fault keeps a leader silent"),
+        (
+            "then = bisect_right(self._epochs, epoch)",
+            "then = bisect_left(self._epochs, epoch)",
+            "its own epoch is a later one",
+        ),
+    ),
+    "spare_offsets": (
+        (
+            "until[here] - sent[here] >= self._timeout_ns]",
+            "until[here] - sent[here] > self._timeout_ns]",
+            "a write that took the timeout is not sent again",
+        ),
+        ("counts[term + 1 :].sum()", "counts[term + 2 :].sum()", "a write across the next election is nowhere else"),
+        ("_TIMES = 4", "_TIMES = 1", "without idempotence a record is written once"),
+        ("(found[of] + found[None] + count)", "(found[of] + count)", "a write of no known partition is nowhere"),
+        ("if (of, term) not in without", "", "a term under a fault has few spare offsets"),
+        (
+            "np.where(overs[last] >= sent, last, 0)",
+            "np.where(overs[last] > sent, last, 0)",
+            "a write sent at the end of an election was not across",
+        ),
+    ),
+    "elections": (
+        (
+            "self.names.get(self.terms[number].leader), to_ns + self.lag_ns",
+            "self.names.get(self.terms[number].leader), to_ns",
+            "an ISR is reported at once",
+        ),
+        ("if by != leader and not behind(by, from_ns, until)}", "if by != leader}", "who is cut off knows the ISR"),
+        (
+            "InSync(frozenset.intersection(*isrs),",
+            "InSync(frozenset.union(*isrs),",
+            "who was in one ISR was in every one",
+        ),
+        (", frozenset.union(*isrs))", ", frozenset.intersection(*isrs))", "who was in one ISR was in none"),
+        (
+            'np.searchsorted(high, offset, side="right")',
+            "np.searchsorted(high, offset)",
+            "a high watermark at a record commits it",
+        ),
+        ("<= current.to_ns - any_last.from_ns <= LAG_NS else", "<= -1 else", "of two ISRs the fresher is the last"),
+        (
+            "or before.isr or not elrs or any(elrs):",
+            "or before.isr or not elrs:",
+            "with an ELR it was the last known leader",
+        ),
+        (
+            "frozenset(before.isr).union(*self._elrs_before(number))",
+            "frozenset(before.isr)",
+            "an eligible replica is elected uncleanly",
+        ),
+        ("range(first + 1, last))", "range(first + 2, last))", "one missing epoch is no leader"),
+        ("if to - since > FRESH_NS]", "if to - since >= LAG_NS]", "a second without a report is a silence"),
+        (
+            "if all(behind(span.observer, span.to_ns, span.to_ns) for span in last):",
+            "if False:",
+            "who is cut off sees all elections",
+        ),
+        ("(begins <= until_ns) & (sent_ns <= ends)", "(begins <= until_ns)", "a leader acknowledges after its end"),
+        ("any(n >= after and since <= until_ns", "any(since <= until_ns", "an unseen leader of before had its record"),
+        ("LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS", "LAG_NS", "before 2.7 an ISR is told at once"),
+        (
+            "later or current.to_ns < any_last.from_ns else",
+            "current.to_ns < any_last.from_ns else",
+            "a later epoch does not count",
+        ),
+        (
+            "BEFORE if number == 0 else since - LAG_NS",
+            "BEFORE if number == 0 else since",
+            "a term begins when it is reported",
+        ),
+        (
+            "[term.begins_ns, next(again, NEVER)]",
+            "[term.begins_ns, NEVER]",
+            "without epochs a later term's high watermark counts",
+        ),
+    ),
+    "leadership": (
+        (
+            "min(span.from_ns, begun.get(who, span.from_ns))",
+            "max(span.from_ns, begun.get(who, span.from_ns))",
+            "a term begins with its last report",
+        ),
+        (
+            "known_epoch(span.leader_epoch) < epoch\n",
+            "known_epoch(span.leader_epoch) <= epoch\n",
+            "the new leader's ISR is that of before",
+        ),
+        ("again = span.from_ns > after_ns and", "again =", "who was in sync before it lost its data has it again"),
+        ("if times and len(times) == len(followed) else", "if times else", "one partition shows all"),
+    ),
+    "high_watermarks": (
+        ("own & timely", "own", "a high watermark of a later term commits"),
+        ("own & timely", "timely", "a follower's high watermark commits"),
+        ("pc.less_equal(", "pc.less(", "a leader's own high watermark does not count"),
+        ("highest[1:] > highest[:-1]", "highest[1:] >= highest[:-1]", "a high watermark that stands still rises"),
+    ),
+    "standing": (
+        ("np.minimum.accumulate(by[::-1])[::-1]", "by", "what was read later was committed later"),
+        (
+            "min(offset, of_epoch.get(epoch, offset))",
+            "max(offset, of_epoch.get(epoch, offset))",
+            "an epoch begins with its last vanished record",
+        ),
+        ("if doubtful else []", "if False else []", "a fault in doubt did nothing"),
+    ),
+}
+
+#: Every mutant, in the order of modules.
+MUTANTS = tuple(Mutant(module, *texts) for module, each in _TEXTS.items() for texts in each)
