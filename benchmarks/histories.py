@@ -16,7 +16,14 @@ _POLL = 500
 
 
 def write_run(
-    run: Path, records: int, workers: int = 4, partitions: int = 4, lost: float = 0.001, live: bool = False
+    run: Path,
+    records: int,
+    workers: int = 4,
+    partitions: int = 4,
+    lost: float = 0.001,
+    live: bool = False,
+    samples: int = 1000,
+    terms: int = 1,
 ) -> Path:
     """Write a run of ``records`` sends and about as many final reads, of which a fraction ``lost`` is missing. Returns
     ``run``.
@@ -24,6 +31,7 @@ def write_run(
     Worker w sends its nth record to partition n mod ``partitions``. One in a thousand times out, and half of those are
     in the log, at the offsets that the acknowledged ones leave free. With ``live``, a reader of each partition gets all
     its records during the run, 500 at a time. Each worker's sends are one part, and so is each reader's partition.
+    Three brokers report each partition ``samples`` times, and it has ``terms`` leaders, one after the other.
     """
     random = np.random.default_rng(records)
     each = records // workers
@@ -60,7 +68,7 @@ def write_run(
     for partition in range(partitions):
         rows = found[:, found[2] == partition]
         rows = rows[:, np.argsort(rows[3], kind="stable")]
-        ends.append(int(rows[3][-1]) + 1)
+        ends.append(int(rows[3][-1]) + 1 if rows.shape[1] else 0)
         write_table(run, "reads", _reads(100, "final", partition, rows, rows[1] + 10_000_000_000), f"final-{partition}")
         if live:
             polled = rows[1, np.minimum(np.arange(rows.shape[1]) // _POLL * _POLL + _POLL - 1, rows.shape[1] - 1)]
@@ -69,7 +77,7 @@ def write_run(
     if live:
         write_table(run, "positions", _assigned(partitions))
     write_table(run, "log_ends", _log_ends(ends))
-    write_table(run, "observations", _observations(partitions, each * _RATE_NS))
+    write_table(run, "observations", _observations(partitions, each * _RATE_NS, samples, terms))
     write_table(run, "faults", _faults(each * _RATE_NS))
     RunFile(
         run=f"benchmark/{records}",
@@ -122,20 +130,20 @@ def _log_ends(ends: list[int]) -> pa.Table:
     return pa.Table.from_pylist(rows, LOG_ENDS)
 
 
-def _observations(partitions: int, duration_ns: int) -> pa.Table:
+def _observations(partitions: int, duration_ns: int, samples: int, terms: int) -> pa.Table:
     rows = [
         {
             "observer": f"b{broker}",
             "at_ns": at,
             "topic": _TOPIC,
             "partition": partition,
-            "leader": partition % 3 + 1,
-            "leader_epoch": 0,
+            "leader": (partition + at * terms // duration_ns) % 3 + 1,
+            "leader_epoch": at * terms // duration_ns,
             "replicas": [1, 2, 3],
             "isr": [1, 2, 3],
             "high": 0,
         }
-        for at in range(0, duration_ns, max(duration_ns // 1000, 1))
+        for at in range(0, duration_ns, max(duration_ns // samples, 1))
         for partition in range(partitions)
         for broker in (1, 2, 3)
     ]
