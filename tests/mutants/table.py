@@ -387,8 +387,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "what is lost below takes no offsets",
         ),
         (
-            "near(beside, part, width) and _fits(crowd):",
-            "near(beside, part, width):",
+            "near(beside, part, BESIDE) and _fits(crowd):",
+            "near(beside, part, BESIDE):",
             "two records of one offset are of one log",
         ),
         (
