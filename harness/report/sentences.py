@@ -134,7 +134,7 @@ def _offsets(anomaly: Anomaly, run: Row) -> str:
 def _acknowledged(run: Row) -> str:
     count = run["acknowledged"]
     some = f"{count:,} of them " if count < run["count"] else ""
-    verb = f"{some}acknowledged" if count else "never acknowledged, sent"
+    verb = f"{some}acknowledged" if count else "not acknowledged there, sent"
     at = "at " if seconds(run["first_ns"], 1) == seconds(run["last_ns"], 1) else ""
     when = f"{at}{from_to(run['first_ns'], run['last_ns'])}"
     if run["leader"] is None:

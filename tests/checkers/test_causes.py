@@ -131,7 +131,7 @@ def test_duplicates_are_told_with_where_they_stand_again(found: Runs) -> None:
         "duplicated"
     ]
     assert run["text"] == (
-        "trial-0: offset 0 (1 record), never acknowledged, sent at 1.0 s while the leader was b1 (epoch 0) "
+        "trial-0: offset 0 (1 record), not acknowledged there, sent at 1.0 s while the leader was b1 (epoch 0) "
         "with the ISR b1 b2 b3, in the log more than once (again up to offset 7); no election was seen after them"
     )
 
@@ -184,7 +184,7 @@ def test_the_biggest_are_told_and_equal_ones_in_the_order_of_their_places() -> N
             record_range(0, 9, acknowledged=0),
             BOTH,
             [],
-            "(10 records), never acknowledged, sent 5.0–6.0 s while",
+            "(10 records), not acknowledged there, sent 5.0–6.0 s while",
         ),
         ("lost", record_range(0, 9), BOTH, [fault("wipe", 7, 7.5), fault("old", 1, 2)], "(epoch 1) after wipe"),
         (

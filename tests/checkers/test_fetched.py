@@ -127,6 +127,20 @@ def test_a_record_that_was_there_under_two_epochs_vanished_twice(
     assert (found.count, found.standing) == (1 + len(earlier), VIOLATION)
 
 
+@pytest.mark.parametrize(
+    ("acknowledged", "standing"), [("@2 t4..45", PERMITTED), ("t4..45", UNDECIDED), ("@1 t4..45", UNDECIDED)]
+)
+def test_a_copy_that_another_leader_acknowledged_elsewhere_is_of_the_leader_that_gave_it(
+    acknowledged: str, standing: Standing, spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ["send z ok @0 t0..1", f"send a ok {acknowledged}", "send f ok @1 t13..14", "live a @1 e0 r1 t6"]
+    lines += ["final z @0 e0", "final f @1 e1", "final a @2 e1", "end 0..3", *CUT_SEEN]
+    write(tmp_path, [by_hand(*lines)], unclean_election=True, min_insync_replicas=1, idempotence=False)
+    found = judge(tmp_path, spark).anomalies["vanished"]
+    assert (found.count, found.standing) == (1, standing)
+    assert (found.examples[0]["acknowledged_ns"] is None) is (standing is PERMITTED)
+
+
 def test_what_a_member_of_a_group_held_shows_nothing(spark: SparkSession, tmp_path: Path) -> None:
     lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", "live a @1 e0 r2 t40"]
     lines += ["final z @0 e0", "final f @1 e1", "end 0..2"]
