@@ -35,8 +35,8 @@ def rewritten_offset(candidates: Candidates) -> DataFrame | None:
     shows both. Such a record is a candidate, so only the offsets of candidates are looked at. The id in a payload that
     fails its checksum is not reliable. Guarantee: a committed record is not truncated, so its offset is not used again
     (KIP-101, KIP-279). Returns: topic, partition, offset, record_id (one that is no longer there), records (all ids
-    seen there, -1 for a payload without an id), stands (the one in the final log), last_read_ns (when a consumer last
-    received ``record_id`` there)
+    seen there, -1 for a payload without an id), stands (the one in the final log), first_read_ns and last_read_ns (when
+    a consumer first and last received ``record_id`` there)
     """
     history = candidates.history
     acknowledged = history.sends.where("outcome = 'ok' and offset is not null")
@@ -50,16 +50,20 @@ def rewritten_offset(candidates: Candidates) -> DataFrame | None:
     return (
         seen.join(suspicious, on="number", how="left_semi")
         .groupBy(*_OFFSET, "record_id")
-        .agg(F.expr("bool_or(last)").alias("last"), F.max("read_ns").alias("read_ns"))
+        .agg(
+            F.expr("bool_or(last)").alias("last"),
+            F.expr("struct(min(read_ns) as first, max(read_ns) as last)").alias("read"),
+        )
         .groupBy(*_OFFSET)
         .agg(
             F.array_sort(F.collect_set("record_id")).alias("records"),
             F.expr("min(record_id) filter (where last)").alias("stands"),
-            F.expr("map_from_entries(collect_list(struct(record_id, read_ns)))").alias("read"),
+            F.expr("map_from_entries(collect_list(struct(record_id, read)))").alias("read"),
         )
         .selectExpr(*_OFFSET, "get(filter(records, r -> not (r <=> stands)), 0) as gone", "records", "stands", "read")
         .selectExpr(
-            *_OFFSET, "nullif(gone, -1) as record_id", "records", "stands", "try_element_at(read, gone) as last_read_ns"
+            *(*_OFFSET, "nullif(gone, -1) as record_id", "records", "stands"),
+            *(f"try_element_at(read, gone).{which} as {which}_read_ns" for which in ("first", "last")),
         )
     )
 

@@ -190,8 +190,8 @@ def vanished(candidates: Candidates) -> DataFrame:
 
     Guarantee: only committed messages are served to consumers (Kafka design, Replication): they read below the high
     watermark, and records below it must not be lost. Returns: RECORD (``acknowledged_ns`` is null if it was
-    acknowledged at another offset: that was another copy of it), read_ns, read_epoch (the leader epoch that the
-    consumer received with it), last_read_ns, in_transaction (as for ``lost``)
+    acknowledged at a lower offset: that was another copy, and tells nothing of this one), read_ns, read_epoch (the
+    leader epoch that the consumer received with it), last_read_ns, in_transaction (as for ``lost``)
     """
     history, sends = candidates.history, candidates.sends()
     read = _by_epoch(proven(_must_remain(candidates), sends))
@@ -200,7 +200,7 @@ def vanished(candidates: Candidates) -> DataFrame:
     gone = retained(history, read.join(there, on=found_by, how="left_anti").select(*read.columns))
     also = in_transaction(history)
     told = with_times(gone, sends, [*also, "offset as acknowledged_at"])
-    here = "if(coalesce(acknowledged_at, offset) = offset, acknowledged_ns, null)"
+    here = "if(coalesce(acknowledged_at, offset) >= offset, acknowledged_ns, null)"
     rows = told.withColumn("acknowledged_ns", F.expr(here))
     return rows.selectExpr(*OF_READ, "read_ns", "read_epoch", "last_read_ns", *(["in_transaction"] if also else []))
 

@@ -93,7 +93,7 @@ def attached(
         key=lambda one: along_the_log(one[0]),
     )
     found = [part for part, _ in ordered]
-    apart, violations = _kept_apart(found), _Violations.among([*found, *wrong])
+    apart, violations = _kept_apart(found, width), _Violations.among([*found, *wrong])
     for order, upwards in ((range(len(found) - 1, -1, -1), False), (range(len(found)), True)):
         permitted: dict[tuple[Partition, int], RecordRange] = {}
         crowds: dict[tuple[Partition, int, int], RecordRange] = {}
@@ -200,7 +200,7 @@ def _fits(crowd: RecordRange) -> bool:
     return crowd.count <= crowd.last_offset - crowd.first_offset + 1
 
 
-def _kept_apart(found: Sequence[RecordRange]) -> list[bool]:
+def _kept_apart(found: Sequence[RecordRange], width: int) -> list[bool]:
     """For each of these ranges, in order, whether it must be kept apart: it is in a hole, or of another leader's log
     than the records above it (some of it was sent after records above were acknowledged), or it continues such a range
     (some of that was acknowledged before some of it was sent, and no permitted range that was sent later is in
@@ -212,7 +212,7 @@ def _kept_apart(found: Sequence[RecordRange]) -> list[bool]:
         case, own = part.case, others.setdefault(part.of, [])
         if case is None:
             continue
-        own[:] = [other for other in own if near(other, part, BESIDE)]
+        own[:] = [other for other in own if near(other, part, width)]
         apart[n] = case.hole or above[n] or any(_last_sent(case) > _first_until(other.case) for other in own)
         if part.standing is Standing.PERMITTED:
             own[:] = [other for other in own if _sent(case) <= _until(other.case)]

@@ -73,7 +73,7 @@ def check_settings(
     except ClusterError as exc:
         note(f"cluster.config: nobody knows whether the brokers know its settings ({exc})")
         settings = {}
-    first = next(iter(settings.values()), {})
+    first = next(filter(None, settings.values()), {})
     if not first and not jars:
         if settings and spec.config:
             raise ClusterError("cluster.config: nobody knows whether the brokers know its settings (they listed none)")

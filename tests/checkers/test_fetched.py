@@ -128,17 +128,34 @@ def test_a_record_that_was_there_under_two_epochs_vanished_twice(
 
 
 @pytest.mark.parametrize(
-    ("acknowledged", "standing"), [("@2 t4..45", PERMITTED), ("t4..45", UNDECIDED), ("@1 t4..45", UNDECIDED)]
+    ("acknowledged", "standing"),
+    [("@1 t4..45", PERMITTED), ("t4..45", UNDECIDED), ("@2 t4..45", UNDECIDED), ("@3 t4..45", UNDECIDED)],
 )
-def test_a_copy_that_another_leader_acknowledged_elsewhere_is_of_the_leader_that_gave_it(
+def test_a_copy_is_not_acknowledged_that_stands_above_the_one_that_was(
     acknowledged: str, standing: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
-    lines = ["send z ok @0 t0..1", f"send a ok {acknowledged}", "send f ok @1 t13..14", "live a @1 e0 r1 t6"]
-    lines += ["final z @0 e0", "final f @1 e1", "final a @2 e1", "end 0..3", *CUT_SEEN]
+    lines = ["send z ok @0 t0..1", f"send a ok {acknowledged}", "send f ok @2 t13..14", "live a @2 e0 r1 t6"]
+    lines += ["final z @0 e0", "final a @1 e1", "final f @2 e1", "end 0..3", *CUT_SEEN]
     write(tmp_path, [by_hand(*lines)], unclean_election=True, min_insync_replicas=1, idempotence=False)
     found = judge(tmp_path, spark).anomalies["vanished"]
     assert (found.count, found.standing) == (1, standing)
     assert (found.examples[0]["acknowledged_ns"] is None) is (standing is PERMITTED)
+
+
+#: What b1 acknowledged above it, when nobody else was in the ISR that was told, makes it no less committed.
+TOLD_ALONE = [
+    *(*saw("b1,b2,b3", "0..2", 1, 0, "1"), *saw("b1", "3..40", 1, 0, "1"), *saw("b2,b3", "3..45", 1, 0, "1")),
+    *("fault k b1 40..60 kind=kill", *saw("b2,b3", "46..90", 2, 1, "2")),
+]
+
+
+def test_an_acknowledgement_above_it_in_the_same_log_counts_for_what_vanished(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ["send z ok @0 t0..1", "send f ok @1 t63..64", "send a ok @2 t4..5", "live a @1 e0 r1 t20"]
+    lines += ["final z @0 e0", "final f @1 e1", "end 0..2", *TOLD_ALONE]
+    write(tmp_path, [by_hand(*lines)], unclean_election=True, min_insync_replicas=2, idempotence=False, retries=5)
+    assert {one.standing for one in judge(tmp_path, spark).anomalies.values()} == {UNDECIDED}
 
 
 def test_what_a_member_of_a_group_held_shows_nothing(spark: SparkSession, tmp_path: Path) -> None:
@@ -192,3 +209,11 @@ def test_without_epochs_what_a_consumer_got_was_committed_and_a_clean_election_m
     write(tmp_path, [by_hand(*lines, *without_epochs(WHOLE))], **ALONE, **OLD)
     found = judge(tmp_path, spark).anomalies
     assert {name: found[name].standing for name in standings} == standings
+
+
+def test_so_is_what_another_record_took_the_place_of(spark: SparkSession, tmp_path: Path) -> None:
+    lines = ["send r ok @5 t10..11", "live r @5 r1 t13", "send z ok @4 t0..1", "final z @4", "send late ok @5 t50..51"]
+    lines += ["final late @5", "end 4..6", *without_epochs(WHOLE)]
+    write(tmp_path, [by_hand(*lines)], **ALONE, **OLD)
+    found = judge(tmp_path, spark).anomalies
+    assert {found[name].standing for name in ("lost", "vanished", "rewritten_offset")} == {VIOLATION}

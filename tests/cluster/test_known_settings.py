@@ -154,6 +154,11 @@ def test_a_broker_that_lists_no_setting_at_all_tells_nothing_of_those_that_are_g
     assert checked(listed={}) == []
 
 
+def test_of_several_brokers_one_that_lists_them_is_enough() -> None:
+    with pytest.raises(ScenarioError, match=r"Kafka ignores 'replica\.lag\.time\.max\.mss'"):
+        check({"replica.lag.time.max.mss": "1"}, lambda cluster: {"b1": {}, "b2": TYPED}, "4.3.1")
+
+
 def silent(cluster: Cluster) -> Settings:
     raise ClusterError("b1 listed no settings within 30 s")
 
