@@ -111,6 +111,7 @@ def test_the_story_of_2013(judged: Judge, tmp_path: Path) -> None:
         "sent_ns": 4 * SECOND,
         "acknowledged_ns": 5 * SECOND,
         "read_epoch": None,
+        "first_read_ns": 6 * SECOND,
         "last_read_ns": 6 * SECOND,
         "leader": 1,
         "leader_epoch": 0,
