@@ -22,7 +22,7 @@ import duckdb
 import psutil
 
 from benchmarks.histories import write_run
-from benchmarks.machine import at_the_moment
+from benchmarks.machine import at_the_moment, peak_mib
 
 #: How many records are lost, and how many nobody sent: as a query for DuckDB (``{run}`` stands for the run), and as
 #: sums over the pass.
@@ -79,8 +79,7 @@ def measure(run: Path, memory: str) -> Figures:
         "pass": shortest(lambda: count_record_bits(history, record_bits(history), sums)),
         "joined": shortest(lambda: count(record_bits(history), JOINED), times=6),
     }
-    peak = next(line for line in Path(f"/proc/{java.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
-    return figures | {"peak": int(peak.split()[1]) / 1024}
+    return figures | {"peak": peak_mib(java.pid)}
 
 
 def measure_first(run: Path, memory: str) -> Figures:

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.histories import write_run
-from benchmarks.machine import at_the_moment
+from benchmarks.machine import at_the_moment, peak_mib
 
 
 def measure(run: Path, memory: str) -> str:
@@ -31,7 +31,6 @@ def measure(run: Path, memory: str) -> str:
     java = psutil.Process(spark.sparkContext._gateway.proc.pid)  # type: ignore[union-attr]
     verdict = judge(run, spark)
     took = time.monotonic() - began
-    peak = next(line for line in Path(f"/proc/{java.pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
     python = resource.getrusage(resource.RUSAGE_SELF)
     standings = Counter[str]()
     for finding in verdict.findings:
@@ -40,7 +39,7 @@ def measure(run: Path, memory: str) -> str:
     cpu = (sum(java.cpu_times()[:2]), python.ru_utime + python.ru_stime)
     return (
         f"{verdict.anomalies['lost'].count:,} lost: {took:.0f} s; Java {cpu[0]:.0f} CPU s, "
-        f"{int(peak.split()[1]) >> 10:,} MiB; Python {cpu[1]:.0f} CPU s, {python.ru_maxrss >> 10:,} MiB; "
+        f"{peak_mib(java.pid):,.0f} MiB; Python {cpu[1]:.0f} CPU s, {python.ru_maxrss >> 10:,} MiB; "
         + ", ".join(f"{count:,} {standing}" for standing, count in standings.most_common())
     )
 

@@ -1,5 +1,5 @@
 """A second opinion on each lost record, slow and obvious: who must have had it, which election took it, and whether the
-settings permit that. Written from issue 26 (section 1): it shares no code with the judge.
+settings permit that. Written from what Kafka promises, not from the judge: it shares only the names of standings.
 
 It says nothing rather than something doubtful: a leader epoch that nobody told, a disk that may have been lost, an ISR
 that changed meanwhile. It knows of no transactions, no compaction and no power cuts: histories must have none.
@@ -13,6 +13,8 @@ from enum import StrEnum
 from math import inf
 from typing import Any
 
+from harness.core.verdict import Standing
+
 Row = dict[str, Any]
 Place = tuple[str, int]
 
@@ -23,14 +25,6 @@ _ANSWERED_WITHIN = 1 * SECOND
 _FRESH = 3 * SECOND
 #: A broker that was healed may lead again so much later.
 _COMES_BACK = 10 * SECOND
-
-
-class Standing(StrEnum):
-    """What the settings say of a loss; UNDECIDED: no opinion."""
-
-    PERMITTED = "permitted"
-    VIOLATION = "violation"
-    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
@@ -46,9 +40,10 @@ class Rules:
 
 @dataclass(frozen=True)
 class Opinion:
-    """``must``: who must have had the record. ``took``: the leader epoch that took it; None where no election did, or
-    where nobody can tell which. ``term``: the leader epoch that it is of. ``may_be_either``: all was observed, but not
-    whether the leader of ``took`` had it, and no leader after that one must have had it."""
+    """``standing``: UNDECIDED is no opinion. ``must``: who must have had the record. ``took``: the leader epoch that
+    took it; None where no election did, or where nobody can tell which. ``term``: the leader epoch that it is of.
+    ``may_be_either``: all was observed, but not whether the leader of ``took`` had it, and no leader after that one
+    must have had it."""
 
     standing: Standing
     because: str
