@@ -117,6 +117,11 @@ class Elections:
         times += [at for _, window in self.untold for at in window]
         return np.unique(np.array([at - early for early in (0, self.lag_ns, FRESH_NS) for at in times], np.int64))
 
+    @cached_property
+    def without_epochs(self) -> bool:
+        """Whether brokers reported a leader without an epoch: then the epoch of a delivery tells no term."""
+        return any(term.epoch is None for term in self.terms)
+
     def terms_of_one_leader(self, number: int) -> range:
         """The consecutive terms around this one in which the same broker led."""
         first = last = number

@@ -161,8 +161,8 @@ class Evidence:
         return min((at for at in known if at is not None), default=None)
 
     def without_epochs(self, of: Partition) -> bool:
-        """Whether brokers reported leaders of a partition without epochs: then that of a delivery tells nothing."""
-        return of in self.elections and any(term.epoch is None for term in self.elections[of].terms)
+        """Whether brokers reported leaders of a partition, and not their epochs."""
+        return of in self.elections and self.elections[of].without_epochs
 
     def told_committed_ns(self, elections: Elections, number: int, offset: int | None) -> int | None:
         """The time by which the log of a term's leader was certainly committed up to an offset, by the leader's reports
@@ -203,4 +203,4 @@ def candidates(elections: Elections, case: Case, acting: Acting) -> list[int]:
 
 def tells_term(elections: Elections, case: Case) -> bool:
     """Whether the epoch with which a consumer got the records identifies a term."""
-    return case.epoch is not None and all(term.epoch is not None for term in elections.terms)
+    return case.epoch is not None and not elections.without_epochs
