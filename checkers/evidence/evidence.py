@@ -12,7 +12,7 @@ from checkers.evidence.decision import Case
 from checkers.evidence.elections import Elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.intervals import BEFORE, NEVER
-from checkers.evidence.leadership import FRESH_NS, Partition, known_epoch
+from checkers.evidence.leadership import FRESH_NS, Partition
 from checkers.evidence.written import Written
 from harness.core.faults import Does, Row, acted_on, does, started
 from harness.core.guarantees import Configuration, asked_by_hand
@@ -26,7 +26,8 @@ class Evidence:
     """All evidence for a decision. ``faults``: the faults as known; and, if the effect of some is not known, a second
     list that assumes that they acted.
 
-    ``delivered``: by partition and epoch, offsets in order, and when a consumer had received one at or above each.
+    ``delivered``: by partition and the number of a term, offsets in order, and when a consumer had received one at or
+    above each.
     ``again``: acknowledgements at offsets that had been acknowledged before. ``spare``: the most offsets of a term that
     may belong to writes not known to be there (checkers/evidence/spare_offsets.py); ``written``: how much of its part
     of the final log a term's leader may have written by a time. ``end_ns``: the end of all writes.
@@ -89,7 +90,7 @@ class Evidence:
     def _committed(self, of: Partition) -> Iterator[Offsets]:
         """For each term, the offsets below which everything was known to be committed, one for each moment."""
         terms = () if of not in self.elections else self.elections[of].terms
-        given = (self.delivered.get((of, known_epoch(term.epoch))) for term in terms)
+        given = (self.delivered.get((of, number)) for number in range(len(terms)))
         below = ((by, offsets + 1) for offsets, by in filter(None, given))
         for by, offsets in (*(term.highs for term in terms), *below):
             at = np.searchsorted(self.moments(of), by, side="right")
@@ -169,7 +170,7 @@ class Evidence:
         in that term and by deliveries; None if no such time is known."""
         if offset is None:
             return None
-        offsets, by = self.delivered.get((elections.of, known_epoch(elections.terms[number].epoch)), ((), ()))
+        offsets, by = self.delivered.get((elections.of, number), ((), ()))
         above = int(np.searchsorted(offsets, offset))
         known = [elections.committed_ns(number, offset), int(by[above]) if above < len(offsets) else None]
         return min((at for at in known if at is not None), default=None)

@@ -19,7 +19,7 @@ from checkers.evidence.decision import WORST_FIRST, Case
 from checkers.evidence.elections import elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log, Offsets
-from checkers.evidence.intervals import NEVER
+from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.record_ranges import COLUMNS, RecordRange, bucket_width, record_ranges
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
@@ -57,13 +57,13 @@ def with_results(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Lo
     records that were ``found``, and acknowledgements at offsets that had been acknowledged before."""
     delivered_rows = [rows for _, rows in found.gone(Gone.DELIVERED)]
     not_there = [rows for _, rows in found.gone(Gone.ACKNOWLEDGED, Gone.MOVED)]
-    vanished = [case for rows in delivered_rows for case in _vanished(rows)]
+    vanished = [case for rows in delivered_rows for case in _vanished(rows, known)]
     columns, done = COLUMNS_OF_SENDS, None
     if known.configuration.read_committed and stored.count("transactions"):
         columns, done = [*COLUMNS_OF_SENDS, *TRANSACTION], stored.pieces("transactions", committed(), TRANSACTION)
     timeout_ns = NEVER if known.configuration.idempotence else stored.file.request_timeout_ns
     in_flight = InFlight(known.elections, known.acting, timeout_ns)
-    whole, given = begun_at(logs, vanished), delivered(vanished)
+    whole, given = begun_at(logs, vanished), delivered(vanished, known)
     writes = Writes(known.elections, whole)
     pieces = in_larger_pieces(stored.pieces("sends", acknowledged(), columns))
     sends = writes.counting(in_flight.counting(pieces))
@@ -101,20 +101,23 @@ def possible_faults(faults: Sequence[Row]) -> list[Sequence[Row]]:
     return [faults, *([[supposing_it_acted(row) for row in faults]] if doubtful else [])]
 
 
-def _vanished(found: StoredRows) -> list[Case]:
-    """The vanished records with a known leader epoch, as cases."""
-    parts = record_ranges(found.pieces(COLUMNS), {}, bucket_width(found.extent(), 1))
+def _vanished(found: StoredRows, known: Evidence) -> list[Case]:
+    """The vanished records as cases. (Where brokers report no epochs, times tell their terms: those of different times
+    are kept apart.)"""
+    timed = known if any(own.without_epochs for own in known.elections.values()) else None
+    parts = record_ranges(found.pieces(COLUMNS), {}, bucket_width(found.extent(), 1), evidence=timed)
     cases = (part.case for part in parts if part.case is not None)
-    return [case for case in cases if None not in (case.epoch, case.last_offset, case.delivered_ns)]
+    return [case for case in cases if None not in (case.last_offset, case.delivered_ns)]
 
 
-def delivered(vanished: Iterable[Case]) -> dict[tuple[Partition, int], tuple[Offsets, Offsets]]:
-    """For vanished records, by partition and leader epoch: their offsets in order, and for each the first time when a
-    consumer had received one at or above it. Everything below in that log was committed by then."""
+def delivered(vanished: Iterable[Case], known: Evidence) -> dict[tuple[Partition, int], tuple[Offsets, Offsets]]:
+    """For vanished records, by partition and the number of their term: their offsets in order, and for each the first
+    time when a consumer had received one at or above it. Everything below in the log of that leader was committed by
+    then."""
     apart: dict[tuple[Partition, int], list[tuple[int, int]]] = {}
     for case in vanished:
-        of_epoch = apart.setdefault((case.of, int(case.epoch or 0)), [])
-        of_epoch.append((int(case.last_offset or 0), int(case.delivered_ns or 0)))
+        for number in _terms_of(case, known):
+            apart.setdefault((case.of, number), []).append((int(case.last_offset or 0), int(case.delivered_ns or 0)))
     found = {}
     for key, delivered_by in apart.items():
         offsets, by = np.array(sorted(delivered_by), np.int64).T
@@ -122,12 +125,30 @@ def delivered(vanished: Iterable[Case]) -> dict[tuple[Partition, int], tuple[Off
     return found
 
 
+def _terms_of(case: Case, known: Evidence) -> list[int]:
+    """The term in which vanished records were written: that of their epoch. Without epochs, the only one in which a
+    leader led from their first send to their delivery, if its disk was never wiped (after that, it has another
+    log)."""
+    own = known.elections.get(case.of)
+    if own is None or case.delivered_ns is None:
+        return []
+    if not own.without_epochs:
+        return [n for n, term in enumerate(own.terms) if term.epoch == case.epoch]
+    sent_ns = BEFORE if case.sent_ns is None else case.sent_ns
+    numbers = own.open(sent_ns, case.delivered_ns)
+    wiped = {broker for _, broker in known.acting(own, len(known.faults) - 1).wipes(BEFORE, NEVER)}
+    leaders = {own.terms[number].leader for number in numbers}
+    sure = len(numbers) == 1 and not leaders & wiped and not own.unseen(sent_ns, case.delivered_ns)
+    return numbers if sure else []
+
+
 def begun_at(found: Mapping[Partition, Log], vanished: Iterable[Case]) -> dict[Partition, Log]:
     """The final logs, in which each epoch begins no later than its first vanished record."""
     first: dict[Partition, dict[int, int]] = {}
     for case in vanished:
-        of_epoch, epoch, offset = first.setdefault(case.of, {}), int(case.epoch or 0), int(case.first_offset or 0)
-        of_epoch[epoch] = min(offset, of_epoch.get(epoch, offset))
+        if case.epoch is not None:
+            of_epoch, offset = first.setdefault(case.of, {}), int(case.first_offset or 0)
+            of_epoch[case.epoch] = min(offset, of_epoch.get(case.epoch, offset))
     return {of: log.begun_at(first.get(of, {})) for of, log in found.items()}
 
 

@@ -198,9 +198,10 @@ def test_a_delivery_without_an_epoch_is_that_of_the_known_one(spark: SparkSessio
         (["live r @5 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
         (["live r @5 e0 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
         ([], {"lost": PERMITTED}),
-        (["live q @5 r1 t13"], {"lost": PERMITTED, "vanished": VIOLATION}),
+        (["live q @5 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
+        (["live q @5 r1 t47"], {"lost": PERMITTED}),
     ],
-    ids=["it", "it, with an epoch", "nothing", "another at its offset"],
+    ids=["it", "it, with an epoch", "nothing", "another at its offset", "another, perhaps of the next leader"],
 )
 def test_without_epochs_what_a_consumer_got_was_committed_and_a_clean_election_may_not_take_it(
     got: list[str], standings: dict[str, Standing], spark: SparkSession, tmp_path: Path
@@ -217,3 +218,25 @@ def test_so_is_what_another_record_took_the_place_of(spark: SparkSession, tmp_pa
     write(tmp_path, [by_hand(*lines)], **ALONE, **OLD)
     found = judge(tmp_path, spark).anomalies
     assert {found[name].standing for name in ("lost", "vanished", "rewritten_offset")} == {VIOLATION}
+
+
+@pytest.mark.parametrize(
+    ("above", "more", "standing"),
+    [
+        (["send v info t14..", "live v @7 r1 t16"], [], VIOLATION),
+        (["send v info t14..", "live v @4 r1 t16"], [], PERMITTED),
+        (["send v info t45..", "live v @7 r1 t47"], [], PERMITTED),
+        (["send v info t14..", "live v @7 r1 t47"], [], PERMITTED),
+        (["send v info p1 t14..", "live v @7 p1 r1 t16"], [], PERMITTED),
+        (["send v info t14..", "live v @7 r1 t16"], ["fault w b1 2..3 kind=wipe"], PERMITTED),
+        (["send v info t14..", "live v @7 r1 t16"], ["fault w b3 2..3 kind=wipe"], VIOLATION),
+    ],
+    ids=["above", "below", "of the next term", "of either", "in another partition", "leader wiped", "other wiped"],
+)
+def test_without_epochs_what_stood_below_what_a_consumer_got_was_committed_too(
+    above: list[str], more: list[str], standing: Standing, spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = ["send r ok @5 t10..11", "send late ok @3 t50..51", "final late @3", "end 0..4", "end 0..0 p1"]
+    write(tmp_path, [by_hand(*lines, *above, *more, *without_epochs(WHOLE))], **ALONE, **OLD)
+    found = judge(tmp_path, spark).anomalies
+    assert (found["lost"].count, found["lost"].standing) == (1, standing)

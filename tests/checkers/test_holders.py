@@ -1506,8 +1506,47 @@ def test_what_vanished_was_committed_when_a_consumer_got_it_or_what_stood_above(
     times: tuple[int, int], committed: list[int]
 ) -> None:
     gone = [Case(TRIAL, None, at, False, offset, offset, 0, at) for offset, at in zip((5, 7), times, strict=True)]
-    [(offsets, by)] = delivered(gone).values()
+    [(offsets, by)] = delivered(gone, evidence(by_hand(*WHOLE))).values()
     assert (offsets.tolist(), by.tolist()) == ([5, 7], committed)
+
+
+_SILENCE = [line for line in saw("b1,b2,b3", "0..8", 1, 0, "1,2,3") + saw("b1,b2,b3", "15..24", 1, 0, "1,2,3")]
+
+
+@pytest.mark.parametrize(
+    ("sent", "at", "seen", "terms"),
+    [
+        (6, 9, WHOLE, [0]),
+        (50, 52, WHOLE, [1]),
+        (None, 9, WHOLE, []),
+        (6, 52, WHOLE, []),
+        (19, 21, WHOLE, [0]),
+        (19, 24, WHOLE, []),
+        (6, None, WHOLE, []),
+        (6, 9, [*WHOLE, "fault w b1 2..3 kind=wipe"], []),
+        (6, 9, [*WHOLE, "fault w b1 50..53 kind=wipe"], []),
+        (6, 9, [*WHOLE, "fault w b1 2..3 kind=wipe missed"], [0]),
+        (6, 9, [*WHOLE, "fault w b1 2..3 kind=wipe unknown"], []),
+        (6, 9, [*WHOLE, "fault w b2,b3 2..3 kind=wipe"], [0]),
+        (6, 12, [*_SILENCE, *WHOLE[3:]], []),
+        (5, 7, [*_SILENCE, *WHOLE[3:]], [0]),
+        (6, 9, [], []),
+    ],
+)
+def test_without_epochs_what_vanished_is_of_the_only_term_of_its_time(
+    sent: float | None, at: float | None, seen: list[str], terms: list[int]
+) -> None:
+    sent_ns, at_ns = (None if one is None else int(one * SECOND) for one in (sent, at))
+    gone = Case(TRIAL, sent_ns, at_ns, False, 5, 5, 0, at_ns)
+    known = evidence(by_hand(*without_epochs(seen)), **ALONE, **OLD)
+    assert [number for _, number in delivered([gone], known)] == terms
+
+
+@pytest.mark.parametrize(("epoch", "terms"), [(0, [0]), (1, [1]), (2, []), (None, [])])
+def test_with_epochs_it_is_of_its_own(epoch: int | None, terms: list[int]) -> None:
+    gone = Case(TRIAL, 6 * SECOND, 9 * SECOND, False, 5, 5, epoch, 9 * SECOND)
+    known = evidence(by_hand(*WHOLE, "fault w b1 2..3 kind=wipe"), **ALONE)
+    assert [number for _, number in delivered([gone], known)] == terms
 
 
 @pytest.mark.parametrize("given", [{}, {1: 7}, {2: 3}])

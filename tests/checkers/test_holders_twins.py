@@ -282,7 +282,7 @@ def test_what_its_leader_tells_committed_in_its_next_epoch_no_clean_election_tak
     ]
     known = evidence(by_hand("send r ok @5 t3..4", "send x ok @7 t8..8.5", *lines, *more), **ALONE)
     read = [Case(TRIAL, None, int(9.2 * SECOND), False, at, at, 1, int(9.2 * SECOND)) for at in delivered_at(more)]
-    known = replace(known, delivered=delivered(read), _edges={}, _moments={})
+    known = replace(known, delivered=delivered(read, known), _edges={}, _moments={})
     case = Case(TRIAL, 3 * SECOND, 4 * SECOND, True, 5, 5)
     assert holders.decided(known, LOST, case).standing is standing
 

@@ -670,11 +670,16 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "standing": (
         ("np.minimum.accumulate(by[::-1])[::-1]", "by", "what was read later was committed later"),
         (
-            "min(offset, of_epoch.get(epoch, offset))",
-            "max(offset, of_epoch.get(epoch, offset))",
+            "min(offset, of_epoch.get(case.epoch, offset))",
+            "max(offset, of_epoch.get(case.epoch, offset))",
             "an epoch begins with its last vanished record",
         ),
         ("if doubtful else []", "if False else []", "a fault in doubt did nothing"),
+        ("len(numbers) == 1 and", "", "what vanished is of every term of its time"),
+        ("not leaders & wiped and", "", "a leader's log outlives its disk"),
+        ("and not own.unseen(sent_ns, case.delivered_ns)", "", "no unreported leader wrote what vanished"),
+        ("len(known.faults) - 1).wipes", "0).wipes", "a wipe in doubt did nothing"),
+        ("if term.epoch == case.epoch]", "]", "what vanished is of every epoch"),
     ),
 }
 

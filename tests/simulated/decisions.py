@@ -45,11 +45,11 @@ def evidence(played: Played) -> Evidence:
         names=names,
         faults=possible_faults(played.tables["faults"]),
         logs=begun_at(logs, vanished),
-        delivered=delivered(vanished),
         end_ns=max(times, default=0),
         last_replica_guarded=played.settings.elr,
         controllers=frozenset({CONTROLLER}),
     )
+    known = replace(known, delivered=delivered(vanished, known))
     told = [row for row in sends if row["outcome"] == Outcome.OK and row["offset"] is not None]
     sent = pa.Table.from_pylist([{name: row[name] for name in COLUMNS} for row in told], _SENT)
     gone = pa.Table.from_pylist(_not_there(played, told), COLUMNS_OF_GONE)
