@@ -12,7 +12,7 @@ An election of a broker outside the ISR is excused only if each broker that Kafk
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 
 from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, BehindTimes, begun_to_heal, over
@@ -190,6 +190,11 @@ class Acting:
                     back = min(begun_to_heal(row), self._restarted_ns(name, begun))
                     found.setdefault(name, []).append((begun, back))
         return {name: sorted(times) for name, times in found.items()}
+
+    def strikes_ns(self, brokers: Set[int], from_ns: int) -> list[int]:
+        """When the faults began that acted on any of these brokers, and were not over at a time."""
+        names = frozenset(map(self._elections.name, brokers))
+        return [int(row["injecting_ns"]) for row in self._faults if from_ns <= over(row) and acted_on(row) & names]
 
     def wipes(self, from_ns: int, to_ns: int) -> list[tuple[Row, int]]:
         """The wipes of disks of the partition's replicas that had begun by ``to_ns``, and were not over by

@@ -131,16 +131,22 @@ class Elections:
             last += 1
         return range(first, last + 1)
 
-    def in_sync(self, number: int, from_ns: int, to_ns: int, behind: Behind) -> InSync | None:
-        """The ISRs reported in a term, from the last report before ``from_ns`` to the first one a lag after ``to_ns``.
+    def in_sync(
+        self, number: int, from_ns: int, to_ns: int, behind: Behind, lag_ns: int | None = None
+    ) -> InSync | None:
+        """The ISRs reported in a term, from the last report before ``from_ns`` to the first one a lag after ``to_ns``
+        (``lag_ns``; None: the longest).
 
         The leader's own reports count, unless they may be older than the ISR that it uses (``behind``, with ``leads``).
         If they do not, or do not cover that time, the reports of other brokers that cover it count, unless these were
         ``behind`` (may not have heard from the controller), together with the leader's reports as far as they go. None
         if no reports cover it.
         """
-        leader, until = self.names.get(self.terms[number].leader), to_ns + self.lag_ns
-        reports = [report for n in self.terms_of_one_leader(number) for report in self.terms[n].reports]
+        leader = self.names.get(self.terms[number].leader)
+        until = to_ns + (self.lag_ns if lag_ns is None else lag_ns)
+        # (Without epochs, a report may be of two terms.)
+        each = (report for n in self.terms_of_one_leader(number) for report in self.terms[n].reports)
+        reports = [*dict.fromkeys(each)]
         from_ns = self._appended_from(reports, from_ns, to_ns)
         of_each = {
             by: [report for report in reports if report.observer == by]
@@ -415,7 +421,7 @@ class Elections:
         known = self.terms[number:]
         if any(term.epoch is None for term in known):
             since = known[0].begins_ns
-            return not any(to > since and begun < until_ns for begun, to in self.silences.get(None, ()))
+            return not any(to > since and begun < until_ns for begun, to in self._hidden)
         led = {term.epoch for term in known}
         epochs = [epoch for epoch in led if epoch is not None]
         return all(epoch in led or epoch in self._epochs for epoch in range(min(epochs), max(epochs) + 1))
@@ -462,7 +468,7 @@ class Elections:
     @cached_property
     def untold(self) -> list[tuple[int, Window]]:
         """The times in which there may have been an unreported leader, each with the number of the next term: around a
-        missing epoch (without epochs: during silences), after the last report, and before the first one, unless the
+        missing epoch (without epochs: see ``_hidden``), after the last report, and before the first one, unless the
         epochs show that there was no other leader. Such a leader may also go on until it knows of the next one. If only
         some reports had an epoch, there may have been one at any time."""
         over = max((span.to_ns for span in self.spans), default=BEFORE) + FRESH_NS
@@ -470,7 +476,7 @@ class Elections:
         found = [(last, (BEFORE if self.partly_told else over, NEVER))]
         first = [(0, window) for window in self._before_the_first()]
         if any(term.epoch is None for term in self.terms):
-            return [*found, *first, *((last, silence) for silence in self.silences.get(None, ()))]
+            return [*found, *first, *((last, hidden) for hidden in self._hidden)]
         if not all(self._epochs.issuperset(range(known_epoch(term.epoch))) for term in self.terms[:1]):
             found += first
         for n in (n for n in range(1, last) if self._missed(n)):
@@ -482,6 +488,24 @@ class Elections:
                     more = own.once_more(until, own.later_ns(known_epoch(term.epoch) - 1), term.seen_ns)
                     found += [(n, silence) for silence in more]
         return found
+
+    @cached_property
+    def _hidden(self) -> list[Window]:
+        """Without epochs, the times in which there may have been an unreported leader: silences, and around reports of
+        a leader that itself reported no term of then, after the first term was reported. (A broker may hear later than
+        others that it leads.)"""
+        led: dict[int, list[Window]] = {}
+        for number, term in enumerate(self.terms):
+            since = min(term.begins_ns, self._own_until_ns(number - 1) if number else BEFORE)
+            led.setdefault(term.leader, []).append((since, term.ends_ns))
+        by_leader = {leader: Intervals(times) for leader, times in led.items()}
+        others = (
+            (span.from_ns - LAG_NS, span.to_ns + FRESH_NS + LAG_NS)
+            for span in self.spans
+            if span.leader >= 0 and span.to_ns >= self.terms[0].seen_ns
+            if not by_leader.get(span.leader, _NO_TIMES).meet(span.from_ns, span.to_ns)
+        )
+        return [*self.silences.get(None, ()), *others]
 
     def _before_the_first(self) -> Iterator[Window]:
         """The times in which there may have been an unreported leader before the first term: until the first term was
@@ -600,7 +624,7 @@ def _terms(
 ) -> tuple[Term, ...]:
     led = leader_terms(spans, of)
     if any(term.leader_epoch is None for term in led):
-        led = _without_epochs(spans, names)
+        led = _without_epochs(spans, names, quiet)
     nothing, nobody = (np.empty(0, np.int64), np.empty(0, np.int64)), OwnReports((), ())
     by_leader: dict[tuple[int, int | None], list[Span]] = {}
     for span in spans:
@@ -681,15 +705,38 @@ def _outside(spans: Sequence[Span], reports: Sequence[Span]) -> Iterable[Span]:
     return () if len(spans) == len(reports) else (span for span in spans if span not in reports)
 
 
-def _without_epochs(spans: Sequence[Span], names: Mapping[int, str]) -> list[LeaderTerm]:
+def _without_epochs(
+    spans: Sequence[Span], names: Mapping[int, str], quiet: Mapping[str | None, Sequence[Window]]
+) -> list[LeaderTerm]:
     """The terms if brokers report no epochs: a term begins when a broker first reports itself as leader after another
-    one led."""
+    one led; or when any reports it to lead again after nobody did."""
     found: list[LeaderTerm] = []
-    own = [span for span in spans if span.leader >= 0 and names.get(span.leader) == span.observer]
-    for span in own or [span for span in spans if span.leader >= 0]:
-        if not found or found[-1].leader != span.leader:
+    led = [span for span in spans if span.leader >= 0]
+    own = [span for span in led if names.get(span.leader) == span.observer]
+    nobody_ns = sorted(span.from_ns for span in spans if span.leader < 0)
+    led_ns = BEFORE
+    for span in _heard(led, quiet):
+        again = bool(found) and found[-1].leader == span.leader
+        nobody_led = bisect_left(nobody_ns, span.from_ns) > bisect_right(nobody_ns, led_ns)
+        begins = nobody_led if again else not own or names.get(span.leader) == span.observer
+        if begins:
             found.append(LeaderTerm(span.leader, None, span.from_ns))
+        if begins or again:
+            led_ns = max(led_ns, span.to_ns)
     return found
+
+
+def _heard(spans: Sequence[Span], quiet: Mapping[str | None, Sequence[Window]]) -> list[Span]:
+    """Reports without the silences of their observers, in the order of time."""
+    found = []
+    for span in spans:
+        from_ns = span.from_ns
+        for since, to in quiet.get(span.observer, ()):
+            if from_ns <= since and to <= span.to_ns:
+                found.append(replace(span, from_ns=from_ns, to_ns=since))
+                from_ns = to
+        found.append(replace(span, from_ns=from_ns))
+    return sorted(found, key=lambda span: span.from_ns)
 
 
 def _silent_since(quiet: Sequence[Window], at_ns: int) -> int:

@@ -10,7 +10,7 @@ from checkers.evidence.decision import Case
 from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.holding import Change, Has, Holding, Why
-from checkers.evidence.intervals import BEFORE
+from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.joins import Join
 from checkers.evidence.leadership import Span
 from harness.core.anomalies import Anomaly
@@ -24,6 +24,7 @@ class Spread:
     ``state``: what is known now. ``wiped``: the last wipe of each broker's disk; ``had``: what was known before it was
     wiped first, and when that was. ``in_doubt``: the brokers whose disk was wiped, and that may have the records all
     the same. ``doubted``: the brokers that have the records if each leader since has had them, which is not known.
+    ``rejoining``: those that may have joined an ISR again before any broker reported that.
     ``committed``: when the records were certainly committed; None if that is not known.
     """
 
@@ -38,7 +39,13 @@ class Spread:
     had: dict[int, tuple[Has | None, int]] = field(default_factory=dict)
     in_doubt: set[int] = field(default_factory=set)
     doubted: set[int] = field(default_factory=set)
+    rejoining: set[int] = field(default_factory=set)
     committed: int | None = None
+
+    @property
+    def _isrs_come_late(self) -> bool:
+        """Whether leaders decide ISRs, and tell them much later (before KIP-497)."""
+        return self.elections.lag_ns > LAG_NS
 
     def go_on(self, n: int, from_ns: int, to_ns: int) -> None:
         """Apply what became known during a term: brokers that joined the ISR, and disks that were wiped."""
@@ -47,7 +54,7 @@ class Spread:
         # committed.)
         wipes = self.acting.wipes(from_ns if n == self.number else min(from_ns, term.seen_ns), to_ns)
         if self.committed is None and self.state.get(term.leader) is Has.MUST:
-            told_ns = self.evidence.told_committed_ns(self.elections, n, self.case.last_offset)
+            told_ns = self.evidence.told_committed_ns(self.elections, n, self.case)
             if told_ns is not None and not any(
                 broker == term.leader and row["injecting_ns"] <= told_ns for row, broker in wipes
             ):
@@ -71,6 +78,8 @@ class Spread:
             self._unheard(n, min(from_ns, max(self._since(), term.begins_ns)), to_ns)
         elif committed:
             self._unheard(n, from_ns, to_ns)
+        if self._isrs_come_late:
+            self._perhaps_rejoins(n, from_ns, to_ns)
 
     def _reported(
         self, n: int, from_ns: int, to_ns: int, emptied: Iterable[tuple[int, Row]]
@@ -136,6 +145,35 @@ class Spread:
                 if self.state.get(broker) is Has.WIPED:
                     self.in_doubt.add(broker)
                 self._now(max(from_ns, self.elections.terms[n].seen_ns), broker, Has.MAY, Why.UNHEARD, n)
+
+    def _perhaps_rejoins(self, n: int, from_ns: int, to_ns: int) -> None:
+        """Where ISRs are reported late, a replica that had left the ISR of a leader that has the records may have joined
+        it again, unless it was cut from that leader ever since, and be elected before any broker reports that."""
+        leader = self.elections.terms[n].leader
+        until = self.acting.admits_until(leader, min(to_ns, self.acting.ended_ns(n)))
+        since = self.evidence.moment(self.case.of, from_ns)
+        if self._leader_had(n, to_ns) not in {Has.MUST, Has.MAY}:
+            return
+        for broker in self.elections.replicas - {leader}:
+            has = self.state.get(broker)
+            if has is Has.WIPED:
+                out_ns, over_ns = max(self._wiped_ns(broker), since), until
+            else:
+                out_ns, over_ns = self._may_be_out_ns(n, broker, since), until - LAG_NS
+            cut_off = out_ns >= over_ns or self.acting.cannot_join(broker, leader, out_ns, over_ns)
+            if has in {None, Has.WIPED} and not cut_off:
+                if has is Has.WIPED:
+                    self.in_doubt.add(broker)
+                self.rejoining.add(broker)
+                self._now(max(from_ns, self.elections.terms[n].seen_ns), broker, Has.MAY, Why.PERHAPS_JOINED, n)
+
+    def _may_be_out_ns(self, n: int, broker: int, since: int) -> int:
+        """The first time from another on when a broker may have been out of the ISR of a term: that was reported, or a
+        fault had struck it or the leader."""
+        term = self.elections.terms[n]
+        out = (report.from_ns for report in term.reports if broker not in report.isr and report.to_ns >= since)
+        struck = self.acting.strikes_ns({broker, term.leader}, since - self.elections.lag_ns)
+        return max(since, min([*out, *(at + LAG_NS for at in struck)], default=NEVER))
 
     def _wiped_in_flight(self, until_ns: int) -> None:
         """A disk was wiped after the records were sent, but before they were known to be written: they may have been

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from checkers.evidence.behind import over
+from checkers.evidence.behind import LAG_NS, over
 from checkers.evidence.decision import Decision, Event, undecided, untaken
 from checkers.evidence.holding import AT_FIRST, Change, Has, Why
 from checkers.evidence.intervals import BEFORE, NEVER
@@ -43,7 +43,8 @@ class Walk(Spread):
             self.observed = in_sync is not None
             self.held |= frozenset() if in_sync is None else in_sync.every
             may = self.elections.replicas if in_sync is None or self._too_few(in_sync.any) else in_sync.any
-            able = {broker for broker in may if not self._fetched_nothing(broker, sent, self.committed)} | self.held
+            unable = {broker for broker in may if self._fetched_nothing(broker, sent, self.committed)}
+            able = may - {broker for broker in unable if self._reported_out(broker, sent)} | self.held
             few = self._too_few(able)
             if in_sync is None:
                 # (Who joined it after its disk was wiped tells nothing.)
@@ -52,6 +53,13 @@ class Walk(Spread):
                 able |= may & self.elections.told_in_sync(self.number, *told_ns)
             self.may |= may | self.held if few else able
         self._begin(leader)
+
+    def _reported_out(self, broker: int, from_ns: int) -> bool:
+        """Whether a broker that fetched nothing was reported out of the ISR since a time. Where ISRs are reported at
+        once, that needs no report."""
+        each = (self.elections.terms[n].reports for n in self.elections.terms_of_one_leader(self.number))
+        since = (report for reports in each for report in reports if report.to_ns >= from_ns)
+        return not self._isrs_come_late or any(broker not in report.isr for report in since)
 
     def _begin(self, leader: int) -> None:
         known = (self.case.until_ns, self.case.sent_ns, self.elections.terms[self.number].seen_ns)
@@ -285,7 +293,10 @@ class Walk(Spread):
         it was asked first, at that election. (A disk that was lost later excuses no earlier loss.)"""
         if n in self.permits:
             return self.permits[n]
-        happened = self._circumstances(n, self.state.get(self.elections.terms[n].leader))
+        leader = self.elections.terms[n].leader
+        if leader in self.rejoining:
+            return False
+        happened = self._circumstances(n, self.state.get(leader))
         # (If this election took them, every leader before had them, and so had whoever is doubted because of one.)
         if any(self.state.get(broker) is Has.MAY for broker in self.doubted):
             happened = replace(happened, disks_lost=False)
@@ -342,6 +353,8 @@ class Walk(Spread):
         silent = self.elections.unheard(self.elections.last_told_ns(n), self.elections.terms[n].seen_ns)
         if not happened.uncleanly and silent and permits(uncleanly=True, isr_faulted=True):
             yield f"nobody had reported the ISR for some time when {self._who(n)} was elected"
+        if not happened.uncleanly and self._isrs_come_late and permits(uncleanly=True, isr_faulted=True):
+            yield f"ISRs are reported late: nobody knows whether {self._who(n)} had left the ISR when it was elected"
         if happened.emptied and self._may_have_lost_its_disk_later(n):
             yield self._disk_lost_when(n)
         if happened.emptied and permits(disks_lost=True) and self._nobody_followed_empty(n):
@@ -410,8 +423,7 @@ class Walk(Spread):
         terms = self.elections.terms
         known = by is None or any(terms[n].epoch == by for n in later)
         until = self._over_ns if by is None or not later else terms[later[-1]].seen_ns
-        emptied = Has.WIPED in self.state.values()
-        forbidden = self.committed is not None and not self._may_elect_uncleanly() and not emptied
+        forbidden = self.committed is not None and not self._may_elect_uncleanly() and not self.wiped
         if not forbidden and not (known and self.elections.seen_whole(self.number, until, self.acting.behind)):
             return self._undecided("there may have been an election that nobody reported", [])
         return self.decided(promise, self._event(later[0]) if later else None)
@@ -438,8 +450,23 @@ class Walk(Spread):
 
     def _undecided(self, why: str, may_have: Iterable[int]) -> Decision:
         """An undecided loss. It may become a permitted neighbour's only by an election which may take these records,
-        too: what was never committed may go where what was committed may not."""
-        return self.decided(undecided(self.anomaly, why), may_have=filter(self._may_take, may_have))
+        too: what was never committed may go where what was committed may not. Nor does it by that of a broker that was
+        reported to have them."""
+        may = (n for n in may_have if self._may_take(n) and not self._reported_to_have_it(n))
+        return self.decided(undecided(self.anomaly, why), may_have=may)
+
+    def _reported_to_have_it(self, n: int) -> bool:
+        """Whether the leader of a term was reported in sync when the records were committed, and no fault had struck it
+        or their leader until a moment before. (Where ISRs are reported late, that does not show that it had them.
+        Nobody is put out of an ISR in a moment, unless it shuts down.)"""
+        elected, leader = self.elections.terms[n].leader, self.elections.terms[self.number].leader
+        if self.committed is None or not self._isrs_come_late:
+            return False
+        sent_ns = BEFORE if self.case.sent_ns is None else self.case.sent_ns
+        until = max(self.committed, sent_ns)
+        isr = self.elections.in_sync(self.number, sent_ns, until, self.acting.behind, LAG_NS)
+        struck = self.acting.strikes_ns({elected, leader}, sent_ns - self.elections.lag_ns)
+        return min(struck, default=NEVER) > until - LAG_NS and isr is not None and elected in isr.every
 
     def _disks_lost(self) -> bool:
         return Has.WIPED in self.state.values() and Has.MUST not in self.state.values()

@@ -708,6 +708,60 @@ def test_what_stands_below_what_a_consumer_was_given_of_its_term_was_committed(
     assert holders.decided(known, LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
 
 
+_LOST_WITHOUT_EPOCHS = ["send r ok @5 t10..11", "send late ok @3 t55..56", "final late @3", "end 0..4"]
+#: b1 led until it was killed at 30 s, as it and b2 told; then b2.
+_LED = [*saw("b1", "0..30", 1, None, "1,2,3"), *saw("b2", "0..35", 1, None, "1,2,3")]
+_LED += ["fault killed b1 30..40 kind=kill", *saw("b2,b3", "36..60", 2, None, "2")]
+
+
+def _of_b3(until: int, leader: int, then: int) -> list[str]:
+    """b3 told of another leader, or of none, for some seconds."""
+    before, after = saw("b3", f"0..{until}", 1, None, "1,2,3"), saw("b3", f"{then}..35", 1, None, "1,2,3")
+    return [*before, *saw("b3", f"{until + 1}..{then - 1}", leader, None, "1,2,3"), *after]
+
+
+@pytest.mark.parametrize("told", ["delivered", "high"])
+@pytest.mark.parametrize(
+    ("more", "at", "standing"),
+    [
+        (saw("b3", "0..35", 1, None, "1,2,3"), 20, VIOLATION),
+        (_of_b3(14, 2, 16), 20, PERMITTED),
+        (_of_b3(14, -1, 16), 20, VIOLATION),
+        (_of_b3(24, 2, 27), 20, VIOLATION),
+        (_of_b3(3, 2, 5), 2, PERMITTED),
+    ],
+    ids=["nobody else led", "another did", "nobody did", "another did later", "another before it was sent"],
+)
+def test_without_epochs_nothing_was_told_of_it_if_another_leader_may_have_cut_that_log(
+    told: str, more: list[str], at: int, standing: Standing
+) -> None:
+    high = [f"saw b1 @{at} leader=1 isr=1,2,3 high=8"] if told == "high" else []
+    known = evidence(by_hand(*_LOST_WITHOUT_EPOCHS, *_LED, *more, *high), **ALONE, **OLD)
+    if told == "delivered":
+        known = replace(known, delivered={(TRIAL, 0): (np.array([7]), np.array([at * SECOND]))}, _edges={})
+    assert holders.decided(known, LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
+
+
+@pytest.mark.parametrize(("silent", "standing"), [(1, VIOLATION), (4, PERMITTED)])
+def test_nor_if_there_was_a_silence_in_between(silent: int, standing: Standing) -> None:
+    led = [*saw("b1,b2,b3", "0..14", 1, None, "1,2,3"), *saw("b1,b2,b3", f"{14 + silent}..30", 1, None, "1,2,3")]
+    known = evidence(
+        by_hand(*_LOST_WITHOUT_EPOCHS, *led, *saw("b2,b3", "31..35", 1, None, "1,2,3"), *_LED[2:]), **ALONE, **OLD
+    )
+    known = replace(known, delivered={(TRIAL, 0): (np.array([7]), np.array([24 * SECOND]))}, _edges={})
+    assert holders.decided(known, LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
+
+
+@pytest.mark.parametrize(
+    ("b2", "standing"),
+    [([], UNDECIDED), (["saw b2 @36..60 leader=2 isr=2"], PERMITTED), (["saw b2 @39..60 leader=2 isr=2"], PERMITTED)],
+    ids=["never", "at once", "later than another"],
+)
+def test_without_epochs_a_leader_that_others_reported_may_have_taken_it(b2: list[str], standing: Standing) -> None:
+    led = [*_LED[:3], *saw("b3", "0..35", 1, None, "1,2,3"), *saw("b3", "36..60", 2, None, "2")]
+    assert decided(*_LOST_WITHOUT_EPOCHS, *led, *b2, **ALONE, **OLD).standing is standing
+
+
 @pytest.mark.parametrize(("isr", "standing"), [(WHOLE, VIOLATION), (LONELY, PERMITTED)], ids=["in the ISR", "not"])
 def test_a_record_that_a_consumer_was_given_was_committed_acknowledged_or_not(
     isr: list[str], standing: Standing
@@ -1510,7 +1564,7 @@ def test_what_vanished_was_committed_when_a_consumer_got_it_or_what_stood_above(
     assert (offsets.tolist(), by.tolist()) == ([5, 7], committed)
 
 
-_SILENCE = [line for line in saw("b1,b2,b3", "0..8", 1, 0, "1,2,3") + saw("b1,b2,b3", "15..24", 1, 0, "1,2,3")]
+_SILENCE = [*saw("b1,b2,b3", "0..8", 1, 0, "1,2,3"), *saw("b1,b2,b3", "15..24", 1, 0, "1,2,3")]
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,8 @@ NEAR = {
     "acting": ("acting", "elections", "takeovers"),
     "again": ("again", "holders", "written"),
     "decision": ("holders", "neighbours", "hanging"),
-    "elections": ("elections", "holders", "silence"),
+    "elections": ("elections", "holders", "silence", "late_isrs"),
+    "evidence": ("holders", "elections"),
     "high_watermarks": ("elections", "holders"),
     "holders": ("holders", "holders_twins", "at_risk"),
     "holding": ("holding", "holders"),
@@ -118,7 +119,8 @@ NEAR = {
     "reach": ("reach", "causes"),
     "spare_offsets": ("spare_offsets", "neighbours", "causes"),
     "standing": ("causes", "holders", "record_ranges", "final_logs", "findings", "holes"),
-    "walk": ("holders", "holders_twins", "joining", "holding", "acting"),
+    "spread": ("late_isrs", "joining", "holders", "holders_twins"),
+    "walk": ("holders", "holders_twins", "joining", "holding", "acting", "late_isrs"),
 }
 
 #: For each module: the text of a rule, the text that it becomes, and what that breaks.
@@ -161,7 +163,40 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("self.pop(change.broker, None)", "self.get(change.broker)", "who followed a leader without it still has it"),
         ("self[change.broker] = change.has", "self.setdefault(change.broker, change.has)", "who had it keeps it"),
     ),
+    "spread": (
+        ("self._leader_had(n, to_ns) not in {Has.MUST, Has.MAY}", "False", "any leader gives records to who joins"),
+        (
+            "self._may_be_out_ns(n, broker, since), until - LAG_NS",
+            "since, until - LAG_NS",
+            "all may join again",
+        ),
+        ("cut_off = out_ns >= over_ns or", "cut_off = False and", "who was cut off joins untold"),
+        ("            if has in {None, Has.WIPED} and not cut_off:", "            if False:", "nobody joins untold"),
+        ("broker not in report.isr and report.to_ns >= since", "False", "who was told to be out of the ISR was not"),
+        ("{broker, term.leader}, since - self.elections.lag_ns", "set(), 0", "no fault puts a broker out of an ISR"),
+        (
+            "                self.rejoining.add(broker)",
+            "                pass",
+            "who joined untold took what others lost",
+        ),
+    ),
     "walk": (
+        (
+            "not happened.uncleanly and self._isrs_come_late and permits(",
+            "False and permits(",
+            "a late ISR is the last",
+        ),
+        (
+            " and not self._reported_to_have_it(n))",
+            ")",
+            "who was told to have it may lack it",
+        ),
+        ("> until - LAG_NS and isr is not None", "> until and isr is not None", "a cut acts at once"),
+        ("min(struck, default=NEVER) > until - LAG_NS and isr", "isr", "no fault puts one out of an ISR told late"),
+        ("and not self.wiped\n", "and Has.WIPED not in self.state.values()\n", "a wipe is forgotten"),
+        (" if self._reported_out(broker, sent)}", "}", "who fetched nothing was told to be out"),
+        ("return not self._isrs_come_late or any(", "return any(", "who fetched nothing needs a report"),
+        ("if leader in self.rejoining:", "if False:", "who joined untold took what others lost"),
         (
             "frozenset() if in_sync is None else in_sync.every",
             "frozenset() if in_sync is None else in_sync.any",
@@ -173,8 +208,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "who was in one ISR need not have it",
         ),
         (
-            "in may if not self._fetched_nothing(broker, sent, self.committed)}",
-            "in may}",
+            "in may if self._fetched_nothing(broker, sent, self.committed)}",
+            "in set[int]()}",
             "who was cut off may have it",
         ),
         (
@@ -278,8 +313,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("permits(uncleanly=False) and not self._isr_lasted(n)", "False", "each reported ISR is the last"),
         ("if self._may_be_committed_later(n):", "if False:", "a later leader cannot have committed it"),
         (
-            "is not None and not self._may_elect_uncleanly() and not emptied",
-            "is not None and not emptied",
+            "is not None and not self._may_elect_uncleanly() and not self.wiped",
+            "is not None and not self.wiped",
             "an unseen unclean election is forbidden",
         ),
         (
@@ -594,8 +629,26 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "elections": (
         (
-            "self.names.get(self.terms[number].leader), to_ns + self.lag_ns",
-            "self.names.get(self.terms[number].leader), to_ns",
+            "begins = nobody_led if again else",
+            "begins = False if again else",
+            "a leader leads once, whoever led before",
+        ),
+        ("in _heard(led, quiet):", "in led:", "a leader led on while it was silent"),
+        ("bisect_left(nobody_ns, span.from_ns) >", "len(nobody_ns) >", "a leader that stopped later led twice"),
+        (
+            "begun, to in self._hidden)",
+            "begun, to in self.silences.get(None, ()))",
+            "who never reported itself took nothing",
+        ),
+        (
+            "*((last, hidden) for hidden in self._hidden)",
+            "*((last, hidden) for hidden in self.silences.get(None, ()))",
+            "who never reported itself never led",
+        ),
+        ("self._own_until_ns(number - 1) if number", "NEVER if number", "each broker hears at once that it leads"),
+        (
+            "(self.lag_ns if lag_ns is None else lag_ns)",
+            "0",
             "an ISR is reported at once",
         ),
         ("if by != leader and not behind(by, from_ns, until)}", "if by != leader}", "who is cut off knows the ISR"),
@@ -666,6 +719,15 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("own & timely", "timely", "a follower's high watermark commits"),
         ("pc.less_equal(", "pc.less(", "a leader's own high watermark does not count"),
         ("highest[1:] > highest[:-1]", "highest[1:] >= highest[:-1]", "a high watermark that stands still rises"),
+    ),
+    "evidence": (
+        (
+            "return None if elections.unseen(since, max(at_ns, until_ns)) else at_ns",
+            "return at_ns",
+            "without epochs a leader's log was never cut unseen",
+        ),
+        ("unseen(since, max(at_ns, until_ns))", "unseen(since, until_ns)", "it was not cut after an acknowledgement"),
+        ("max(min(sent_ns, at_ns), elections", "max(sent_ns, elections", "it was not cut before a record was sent"),
     ),
     "standing": (
         ("np.minimum.accumulate(by[::-1])[::-1]", "by", "what was read later was committed later"),
