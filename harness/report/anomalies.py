@@ -98,7 +98,8 @@ random histories, set by set (`tests/planted/oracle.py`). Real brokers also show
 Simulated clusters test whether a loss is permitted (`tests/simulated`): they play replication under random faults, with
 and without planted bugs, and know what took each lost record. `python -m tests.simulated --seeds 0-99 --fast` prints
 where the judge disagrees. With `--isolating`, brokers are cut off again and again, mostly also from observer and
-clients. With `--seldom`, each broker is asked only every one to two seconds, and leaders get new epochs more often.
+clients. With `--seen seldom`, each broker is asked only every one to two seconds, and leaders get new epochs more
+often. With `--seen late`, brokers are of 2.0.1 with ZooKeeper: they report no epochs, and ISRs up to a minute late.
 
 Some losses stay undecided, however well a cluster is observed:
 
@@ -113,7 +114,9 @@ Some losses stay undecided, however well a cluster is observed:
 - With ZooKeeper before 2.7, a leader writes its ISR to ZooKeeper, and brokers report it up to 65 s later. A record's
   ISR is known if it stayed the same from before the record was sent until 65 s after it was acknowledged. An unclean
   election usually comes earlier than that after the ISR shrank. Then nobody knows which replicas had to have the
-  record, or whether the loss is permitted. If all elections are clean, the settings decide.
+  record, or whether the loss is permitted. A replica that had left the ISR may also have joined it again, unreported,
+  before it was elected, unless it was cut off from the leader ever since. If all elections are clean, and no fault
+  struck the elected replica or its leader before the last one, the settings decide.
 - An acknowledgement at an offset that was acknowledged before shows that the earlier record was gone from its leader's
   log, or that a deposed leader continues its own log. A later election does not excuse such a loss. The election came
   earlier if its term had been reported when the second write was sent, or if that write was read with a leader epoch.

@@ -13,7 +13,7 @@ from tests.checkers.notation import by_hand
 from tests.planted.second_opinion import Opinion, Rules, Standing, opinions
 from tests.simulated.decisions import decisions
 from tests.simulated.play import play
-from tests.simulated.settings import bug_of, settings_of
+from tests.simulated.settings import Seen, bug_of, settings_of
 from tests.simulated.truth import Permits
 
 #: Histories that lose records in most ways; and those in which an opinion was wrong once.
@@ -42,12 +42,12 @@ class Compared(NamedTuple):
     because: str
 
 
-def _compared(seeds: Iterable[int], seldom: bool = False) -> list[Compared]:
-    return [one for seed in seeds for one in _of(seed, seldom)]
+def _compared(seeds: Iterable[int], seen: Seen = Seen.OFTEN) -> list[Compared]:
+    return [one for seed in seeds for one in _of(seed, seen)]
 
 
-def _of(seed: int, seldom: bool) -> Iterator[Compared]:
-    played = play(seed, settings_of(seed, seldom), bug_of(seed))
+def _of(seed: int, seen: Seen) -> Iterator[Compared]:
+    played = play(seed, settings_of(seed, seen), bug_of(seed))
     configuration = played.settings.configuration
     names = {broker: f"b{broker}" for broker in played.brokers}
     said = opinions(played.tables, Rules(configuration.acks, configuration.elects_uncleanly, names))
@@ -72,12 +72,14 @@ def test_the_judge_contradicts_the_second_opinion_of_no_lost_record() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "seldom"), [(_HUNDREDS, False), (_HUNDREDS_SELDOM_OBSERVED, True)], ids=["observed", "observed seldom"]
+    ("seeds", "seen"),
+    [(_HUNDREDS, Seen.OFTEN), (_HUNDREDS_SELDOM_OBSERVED, Seen.SELDOM)],
+    ids=["observed", "observed seldom"],
 )
-def test_of_hundreds_of_histories_it_contradicts_none(seeds: range, seldom: bool) -> None:
+def test_of_hundreds_of_histories_it_contradicts_none(seeds: range, seen: Seen) -> None:
     chunks = [seeds[first : first + _CHUNK] for first in range(0, len(seeds), _CHUNK)]
     with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=get_context("spawn")) as pool:
-        _agree([one for some in pool.map(partial(_compared, seldom=seldom), chunks) for one in some])
+        _agree([one for some in pool.map(partial(_compared, seen=seen), chunks) for one in some])
 
 
 #: Record a was sent to b1, whose ISR was everybody, and is not in the log, which ends below it.

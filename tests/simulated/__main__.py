@@ -14,7 +14,7 @@ from checkers.spark.session import session
 from tests.simulated.history import write
 from tests.simulated.judged import compared, decided, lines
 from tests.simulated.play import play
-from tests.simulated.settings import bug_of, settings_of
+from tests.simulated.settings import Seen, bug_of, settings_of
 from tests.simulated.truth import losses
 from tests.simulated.world import SECOND
 
@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=_seeds, required=True, metavar="A-B", help="from A to B, both played")
     parser.add_argument("--without-bugs", action="store_true", help="plant none")
     parser.add_argument("--isolating", action="store_true", help="cut brokers off, and nothing else")
-    parser.add_argument("--seldom", action="store_true", help="observe seldom, and begin a new term more often")
+    parser.add_argument("--seen", type=Seen, choices=list(Seen), default=Seen.OFTEN, help="how much is observed")
     parser.add_argument("--fast", action="store_true", help="without Spark")
     parser.add_argument("--tell", action="store_true", help="tell what happened, and judge nothing")
     parser.add_argument(
@@ -36,9 +36,9 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.tell or asked.keep:
         for seed in asked.seeds:
-            _tell(seed, not asked.without_bugs, asked.isolating, asked.seldom, asked.keep)
+            _tell(seed, not asked.without_bugs, asked.isolating, asked.seen, asked.keep)
         return 0
-    how = (not asked.without_bugs, asked.isolating, asked.seldom)
+    how = (not asked.without_bugs, asked.isolating, asked.seen)
     found = list(decided(asked.seeds, *how) if asked.fast else compared(asked.seeds, session(), *how))
     print(*lines(found), sep="\n")
     return int(any(one.disagrees for one in found))
@@ -49,8 +49,8 @@ def _seeds(text: str) -> range:
     return range(int(first), int(last or first) + 1)
 
 
-def _tell(seed: int, bugs: bool, isolating: bool, seldom: bool, keep: Path | None) -> None:
-    played = play(seed, settings_of(seed, seldom), bug_of(seed) if bugs else None, isolating=isolating)
+def _tell(seed: int, bugs: bool, isolating: bool, seen: Seen, keep: Path | None) -> None:
+    played = play(seed, settings_of(seed, seen), bug_of(seed) if bugs else None, isolating=isolating)
     if keep is not None:
         write(keep / f"seed-{seed}", [played])
     print(f"seed {seed}: {played.settings.name}, bug: {played.bug}")

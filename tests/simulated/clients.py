@@ -9,6 +9,7 @@ from tests.simulated.chronicle import Place
 from tests.simulated.controller import NOBODY
 from tests.simulated.log import Record
 from tests.simulated.replication import NOT_ENOUGH, Cluster, Fetched, Produced
+from tests.simulated.settings import Settings
 from tests.simulated.world import MS, SECOND, Process, World
 
 Row = dict[str, Any]
@@ -42,14 +43,15 @@ class Client:
         def ask() -> None:
             image = broker.image
             if image is not None:
-                told = {place: (state.epoch, state.leader) for place, state in image.partitions.items()}
+                epochs = self.cluster.settings.tells_epochs
+                told = {place: (state.epoch * epochs, state.leader) for place, state in image.reported.items()}
                 self.world.send(broker.process, self.process, partial(self._learn, told))
 
         self.world.send(self.process, broker.process, ask)
 
     def _learn(self, told: dict[Place, tuple[int, int]]) -> None:
         for place, (epoch, leader) in told.items():
-            if leader != NOBODY and (epoch, leader) >= self.leaders.get(place, (-1, NOBODY)):
+            if leader != NOBODY and epoch >= self.leaders.get(place, (-1, NOBODY))[0]:
                 self.leaders[place] = (epoch, leader)
 
 
@@ -182,11 +184,12 @@ class Reader:
     def _deliver(self, seat: "_Seat", records: tuple[Record, ...]) -> None:
         self._polls += 1
         delivered = self._client.cluster.chronicles[seat.place].delivered
-        now = self._client.world.now
-        self.rows += [read_row(self._number, Phase.LIVE, self._polls, seat.place, one, now) for one in records]
+        now, settings = self._client.world.now, self._client.cluster.settings
+        for one in records:
+            self.rows.append(read_row(self._number, Phase.LIVE, self._polls, seat.place, one, now, settings))
         for record in records:
             delivered.setdefault(record, now)
-        seat.offset, seat.epoch = records[-1].offset + 1, records[-1].epoch
+        seat.offset, seat.epoch = records[-1].offset + 1, records[-1].epoch if settings.tells_epochs else None
 
     def _position(self, place: Place, event: str, offset: int | None, error: str | None = None) -> None:
         row = {"reader": self._number, "incarnation": 0, "at_ns": self._client.world.now, "event": event}
@@ -203,7 +206,7 @@ class _Seat:
     asked_at: int | None = None
 
 
-def read_row(reader: int, phase: Phase, poll: int, place: Place, record: Record, now: int) -> Row:
+def read_row(reader: int, phase: Phase, poll: int, place: Place, record: Record, now: int, settings: Settings) -> Row:
     """A row of ``reads``."""
     return {
         "reader": reader,
@@ -213,7 +216,7 @@ def read_row(reader: int, phase: Phase, poll: int, place: Place, record: Record,
         "topic": place[0],
         "partition": place[1],
         "offset": record.offset,
-        "leader_epoch": record.epoch,
+        "leader_epoch": record.epoch if settings.consumers_see_epochs else None,
         "record_id": record.id,
         "intact": True,
         "read_ns": now,

@@ -17,6 +17,8 @@ NOBODY = -1
 #: How often a broker with an empty disk tells its new log directories while nobody leads (of leader-wiped on 4.3.1,
 #: some runs show it and others do not).
 _ASSIGNS = 0.5
+#: How often a leader that changes its ISR itself changes it again and again, and so says it only after a minute.
+_PROPAGATES_LATE = 0.2
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,12 @@ class PartitionState:
 
 @dataclass(frozen=True)
 class Image:
-    """All metadata at one time. ``active``: the incarnations of the brokers that are not fenced."""
+    """All metadata at one time. ``reported``: the partitions as brokers report them. ``active``: the incarnations of
+    the brokers that are not fenced."""
 
     version: int
     partitions: dict[Place, PartitionState]
+    reported: dict[Place, PartitionState]
     active: dict[int, int]
 
 
@@ -149,7 +153,7 @@ class Controller:
         }
         self._world, self._settings, self._outside_first = world, settings, outside_first
         self._processes, self._chronicles, self._learn = processes, chronicles, learn
-        self._version = 0
+        self._version, self._reported = 0, dict(self.partitions)
         for place, state in self.partitions.items():
             chronicles[place].elections.append(Election(0, state.leader, 0, frozenset(state.isr), Kind.CLEAN))
             chronicles[place].isrs.append((0, frozenset(state.isr)))
@@ -159,7 +163,7 @@ class Controller:
     def image(self) -> Image:
         """What brokers are told now."""
         active = {broker: known.incarnation for broker, known in self.registered.items() if not known.fenced}
-        return Image(self._version, dict(self.partitions), active)
+        return Image(self._version, dict(self.partitions), dict(self._reported), active)
 
     def register(self, broker: int, incarnation: int, clean: bool, emptied: bool) -> bool:
         """A new incarnation of a broker comes. Refused while the session of the one before lasts."""
@@ -233,8 +237,22 @@ class Controller:
         self._put(place, state)
         if again:
             self._leads(place, before, Kind.CLEAN)
-        self._publish()
+        if not self._settings.tells_isr_at_once:
+            self._world.after(self._propagates_after, partial(self._propagate, place))
+            return state
+        self._propagate(place)
         return state
+
+    @property
+    def _propagates_after(self) -> int:
+        """After what time a leader that changed its ISR itself says so: 5 s after its last change, or 60 s after it
+        said so last; it looks every 2.5 s (ReplicaManager, maybePropagateIsrChanges)."""
+        latest = 60_000 * MS if self._world.random.random() < _PROPAGATES_LATE else 5_000 * MS
+        return self._world.between(0, latest + 2_500 * MS)
+
+    def _propagate(self, place: Place) -> None:
+        self._reported[place] = self.partitions[place]
+        self._publish()
 
     def elect_uncleanly(self, place: Place) -> bool:
         """Somebody asks for a leader where there is none, whoever it be (KIP-460)."""
@@ -277,6 +295,7 @@ class Controller:
         if state == before:
             return
         self._put(place, state)
+        self._reported[place] = state
         if kind is not None:
             said = Kind.BY_HAND if kind is Kind.UNCLEAN and by_hand else kind
             self._leads(place, before, said, electorate.active)

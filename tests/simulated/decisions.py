@@ -11,7 +11,7 @@ from checkers.evidence.causes import decided
 from checkers.evidence.decision import Case, Decision
 from checkers.evidence.elections import elections
 from checkers.evidence.evidence import Evidence
-from checkers.evidence.final_logs import Log
+from checkers.evidence.final_logs import NO_EPOCH, Log
 from checkers.evidence.leadership import Partition, spans
 from checkers.evidence.neighbours import attached
 from checkers.evidence.record_ranges import HANDED_ON_NS, RecordRange
@@ -22,6 +22,7 @@ from checkers.evidence.written import Writes
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.history.schema import OBSERVATIONS, SENDS, Outcome, Phase
 from tests.simulated.faults import CONTROLLER
+from tests.simulated.log import Record
 from tests.simulated.play import Played
 from tests.simulated.truth import Loss, losses
 
@@ -104,9 +105,13 @@ def _epochs(played: Played) -> dict[tuple[object, object], set[int]]:
 def _log(played: Played, end: dict[str, object]) -> Log:
     found: dict[int, list[int]] = {}
     for record in played.final.get((end["topic"], end["partition"]), ()):
-        found.setdefault(record.epoch, []).append(record.offset)
+        found.setdefault(_epoch_seen(played, record), []).append(record.offset)
     rows = [(epoch, min(offsets), max(offsets)) for epoch, offsets in sorted(found.items())]
     return Log(*np.array(rows, np.int64).reshape(-1, 3).T, end=int(end["log_end"]))
+
+
+def _epoch_seen(played: Played, record: Record) -> int:
+    return record.epoch if played.settings.consumers_see_epochs else NO_EPOCH
 
 
 def _gone(played: Played) -> Iterator[dict[str, object]]:
@@ -118,10 +123,11 @@ def _gone(played: Played) -> Iterator[dict[str, object]]:
 
 
 def _vanished(played: Played) -> list[Case]:
+    sent = {row["record_id"]: row["invoked_ns"] for row in played.tables["sends"]}
     return [
         Case(
             (row["topic"], row["partition"]),
-            None,
+            sent[row["record_id"]],
             row["read_ns"],
             False,
             row["offset"],
@@ -140,7 +146,7 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
     read: dict[int, dict[str, object]] = {}
     for row in _gone(played):
         read.setdefault(row["record_id"], row)
-    epochs, last = _epochs(played), _last_read(played)
+    epochs, last, first = _epochs(played), _last_read(played), _first_read(played)
     holes = {loss.record.id for loss in truth if _in_hole(played, loss)}
     each: dict[Anomaly, list[RecordRange]] = {}
     by_id = {loss.record.id: loss for loss in truth}
@@ -163,6 +169,7 @@ def decisions(played: Played) -> Iterator[tuple[Anomaly, Loss, Decision]]:
                 given["read_ns"] if given else None,
                 loss.record.id in holes,
                 fetched_ns=last.get((loss.record.id, offset)),
+                received_ns=first.get((loss.record.id, offset)) if known.without_epochs(loss.place) else None,
             )
             ranges.append(_range(case, loss))
         each[anomaly] = decided(ranges, anomaly, known)
@@ -183,6 +190,15 @@ def _last_read(played: Played) -> dict[tuple[int, int], int]:
     return found
 
 
+def _first_read(played: Played) -> dict[tuple[int, int], int]:
+    """When a consumer had got a record first, by record and offset."""
+    found: dict[tuple[int, int], int] = {}
+    for row in played.tables["reads"]:
+        if row["phase"] == Phase.LIVE:
+            found.setdefault((row["record_id"], row["offset"]), row["read_ns"])
+    return found
+
+
 def _only(epochs: set[int]) -> int | None:
     return next(iter(epochs)) if len(epochs) == 1 else None
 
@@ -195,11 +211,10 @@ def _range(case: Case, loss: Loss) -> RecordRange:
 
 
 def _in_hole(played: Played, loss: Loss) -> bool:
-    offsets = [record.offset for record in played.final.get(loss.place, ()) if record.epoch == loss.record.epoch]
     here = [record.offset for record in played.final.get(loss.place, ())]
     offset = loss.record.offset
     if offset in here or not here:
         return False
     below, above = ([o for o in here if o < offset], [o for o in here if o > offset])
-    epochs = {record.offset: record.epoch for record in played.final[loss.place]}
-    return bool(below and above and offsets is not None and epochs[max(below)] == epochs[min(above)])
+    epochs = {record.offset: _epoch_seen(played, record) for record in played.final[loss.place]}
+    return bool(below and above and epochs[max(below)] == epochs[min(above)])

@@ -24,7 +24,7 @@ from harness.core.verdict import Standing, Verdict
 from tests.simulated.decisions import decisions
 from tests.simulated.history import write
 from tests.simulated.play import Played, play
-from tests.simulated.settings import Bug, bug_of, settings_of
+from tests.simulated.settings import Bug, Seen, bug_of, settings_of
 from tests.simulated.truth import Loss, Permits, losses, vanished_from
 
 #: What the judge can have said of a record besides its standing.
@@ -72,16 +72,16 @@ class Judged:
 
 
 def compared(
-    seeds: Iterable[int], spark: SparkSession, bugs: bool = True, isolating: bool = False, seldom: bool = False
+    seeds: Iterable[int], spark: SparkSession, bugs: bool = True, isolating: bool = False, seen: Seen = Seen.OFTEN
 ) -> Iterator[Judged]:
     """Every record that histories lost, or are said to. Those of equal settings are judged as one run."""
 
     def settings(seed: int) -> str:
-        return repr(settings_of(seed, seldom))
+        return repr(settings_of(seed, seen))
 
     for _, alike in groupby(sorted(seeds, key=settings), key=settings):
         histories = [
-            play(seed, settings_of(seed, seldom), bug_of(seed) if bugs else None, number, isolating=isolating)
+            play(seed, settings_of(seed, seen), bug_of(seed) if bugs else None, number, isolating=isolating)
             for number, seed in enumerate(alike)
         ]
         with tempfile.TemporaryDirectory(prefix="kafka-trial-simulated-") as run:
@@ -90,10 +90,12 @@ def compared(
             yield from against_truth(History.read(Path(run), spark), histories, verdict)
 
 
-def decided(seeds: Iterable[int], bugs: bool = True, isolating: bool = False, seldom: bool = False) -> Iterator[Judged]:
+def decided(
+    seeds: Iterable[int], bugs: bool = True, isolating: bool = False, seen: Seen = Seen.OFTEN
+) -> Iterator[Judged]:
     """As ``compared``, for each history by itself and without Spark: what is lost is read from its tables."""
     for seed in seeds:
-        played = play(seed, settings_of(seed, seldom), bug_of(seed) if bugs else None, isolating=isolating)
+        played = play(seed, settings_of(seed, seen), bug_of(seed) if bugs else None, isolating=isolating)
         for anomaly, loss, decision in decisions(played):
             yield _judged(played, anomaly, loss.place, loss.record.offset, loss, decision.standing)
 

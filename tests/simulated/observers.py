@@ -45,7 +45,7 @@ class Observer:
         def metadata() -> None:
             image = self._broker.image
             if image is not None:
-                world.send(there, self._process, partial(self._heard, asked, image.partitions, led, highs))
+                world.send(there, self._process, partial(self._heard, asked, image.reported, led, highs))
 
         world.after(world.random.randint(MS, 5 * MS), there.bound(metadata))
 
@@ -53,7 +53,7 @@ class Observer:
         if asked != self._asked:
             return
         self._asked += 1
-        world, broker = self._cluster.world, self._broker
+        world, broker, epochs = self._cluster.world, self._broker, self._cluster.settings.tells_epochs
         for place, state in told.items():
             if state.leader == broker.id:
                 self._led[place] = state.epoch
@@ -65,11 +65,11 @@ class Observer:
                     "topic": place[0],
                     "partition": place[1],
                     "leader": state.leader,
-                    "leader_epoch": state.epoch,
+                    "leader_epoch": state.epoch if epochs else None,
                     "replicas": list(state.replicas),
                     "isr": sorted(state.isr),
                     "high": high,
-                    "high_epoch": None if high is None else state.epoch,
+                    "high_epoch": state.epoch if epochs and high is not None else None,
                     "elr": sorted(state.elr) if self._cluster.settings.tells_elr else None,
                 }
             )

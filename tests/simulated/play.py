@@ -125,7 +125,7 @@ class Stage:
         ends = {place: leader.log.end for place in self.places if (leader := self.cluster.leader(place))}
         now = self.world.now
         read = [
-            read_row(FINAL_READER, Phase.FINAL, 0, place, record, now)
+            read_row(FINAL_READER, Phase.FINAL, 0, place, record, now, self.settings)
             for place, records in final.items()
             for record in records
         ]

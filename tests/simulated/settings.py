@@ -9,6 +9,16 @@ from harness.core.version import Version, parse_version
 from tests.simulated.world import MS, SECOND
 
 
+class Seen(StrEnum):
+    """How much of a history is observed."""
+
+    OFTEN = "often"
+    #: Brokers are asked seldom, and leaders have more terms, one after the other.
+    SELDOM = "seldom"
+    #: Brokers of an old version tell no leader epochs, and a smaller or larger ISR late.
+    LATE = "late"
+
+
 class Bug(StrEnum):
     """What a broken Kafka does. Nothing of it is recorded; what follows from it is."""
 
@@ -40,6 +50,7 @@ class Settings:
 
     ``lag_ns`` is replica.lag.time.max.ms, ``session_ns`` broker.session.timeout.ms. ``asked_every_ns``: how often each
     broker is observed. ``new_terms``: leaders get a new epoch when brokers leave the ISR, if the version does so.
+    ``consumers_see_epochs``: a consumer gets the epoch of a record, whatever brokers tell.
     """
 
     acks: str = "all"
@@ -55,6 +66,7 @@ class Settings:
     session_ns: int = 3 * SECOND
     asked_every_ns: int = 250 * MS
     new_terms: bool = False
+    consumers_see_epochs: bool = True
 
     @property
     def name(self) -> str:
@@ -62,6 +74,7 @@ class Settings:
         unclean = "unclean" if self.unclean else "clean"
         more = [word for word, holds in (("elr", self.elr), ("by-hand", self.by_hand)) if holds]
         more += [f"rf-{self.replication}"] if self.replication != 3 else []
+        more += [] if self.consumers_see_epochs else ["no-epochs"]
         return "-".join([f"acks-{self.acks}", f"min-{self.min_isr}", unclean, *more, self.metadata, self.version])
 
     @cached_property
@@ -103,6 +116,16 @@ class Settings:
     def new_term_of_smaller_isr(self) -> bool:
         """Whether it gets one, too, when it asks for a smaller ISR: in KRaft before 3.6 (KAFKA-15021)."""
         return self.new_term_without_fenced and self.metadata == "kraft"
+
+    @property
+    def tells_epochs(self) -> bool:
+        """Whether brokers tell the epoch of a leader (KIP-320)."""
+        return self._version >= (2, 1)
+
+    @property
+    def tells_isr_at_once(self) -> bool:
+        """Whether the controller decides an ISR, and tells it at once (KIP-497)."""
+        return self.configuration.tells_isr_at_once
 
     @property
     def configuration(self) -> Configuration:
@@ -165,14 +188,18 @@ SETTINGS: tuple[Settings, ...] = (
 _SELDOM = (1 * SECOND, 2200 * MS)
 #: A version of KRaft in which leaders get a new epoch with each smaller ISR.
 _NEW_TERMS = "3.5.2"
+#: A version of which brokers tell no epochs.
+_NO_EPOCHS = "2.0.1"
 
 
-def settings_of(seed: int, seldom: bool = False) -> Settings:
-    """The settings of a seed. ``seldom``: brokers are observed seldom, and leaders have more terms, one after the
-    other."""
+def settings_of(seed: int, seen: Seen = Seen.OFTEN) -> Settings:
+    """The settings of a seed."""
     settings, turn = SETTINGS[seed % len(SETTINGS)], seed // len(SETTINGS)
-    if not seldom:
+    if seen is Seen.OFTEN:
         return settings
+    if seen is Seen.LATE:
+        old = replace(settings, version=_NO_EPOCHS, metadata="zookeeper", elr=False, by_hand=False)
+        return replace(old, new_terms=turn % 4 < 2, consumers_see_epochs=turn // 4 % 2 == 0)
     older = settings.metadata == "kraft" and not settings.elr and turn % 4 < 2
     version = _NEW_TERMS if older else settings.version
     return replace(settings, version=version, asked_every_ns=_SELDOM[turn // 4 % 2], new_terms=True)

@@ -10,7 +10,7 @@ from tests.simulated.chronicle import Kind, Place, Why
 from tests.simulated.controller import NOBODY, Electorate, PartitionState, changed
 from tests.simulated.log import Log, Record
 from tests.simulated.play import Played, Stage, play
-from tests.simulated.settings import SETTINGS, Bug, Settings, bug_of, settings_of
+from tests.simulated.settings import SETTINGS, Bug, Seen, Settings, bug_of, settings_of
 from tests.simulated.truth import Permits, losses
 from tests.simulated.world import SECOND, Process, World
 
@@ -162,7 +162,7 @@ def test_a_leader_gets_a_new_epoch_when_a_dead_broker_leaves_the_isr(metadata: s
 
 
 def test_a_broker_that_is_asked_seldom_tells_less() -> None:
-    often, seldom = (len(play(4, settings_of(4, rare)).tables["observations"]) for rare in (False, True))
+    often, seldom = (len(play(4, settings_of(4, seen)).tables["observations"]) for seen in (Seen.OFTEN, Seen.SELDOM))
     assert seldom < often / 3
 
 
