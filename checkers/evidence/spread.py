@@ -147,8 +147,8 @@ class Spread:
                 self._now(max(from_ns, self.elections.terms[n].seen_ns), broker, Has.MAY, Why.UNHEARD, n)
 
     def _perhaps_rejoins(self, n: int, from_ns: int, to_ns: int) -> None:
-        """Where ISRs are reported late, a replica that had left the ISR of a leader that has the records may have joined
-        it again, unless it was cut from that leader ever since, and be elected before any broker reports that."""
+        """Where ISRs are reported late, a replica that had left the ISR of a leader that has the records may have
+        joined it again, unless it was cut from that leader ever since, and be elected before any broker reports it."""
         leader = self.elections.terms[n].leader
         until = self.acting.admits_until(leader, min(to_ns, self.acting.ended_ns(n)))
         since = self.evidence.moment(self.case.of, from_ns)
