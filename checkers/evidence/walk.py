@@ -353,8 +353,6 @@ class Walk(Spread):
         silent = self.elections.unheard(self.elections.last_told_ns(n), self.elections.terms[n].seen_ns)
         if not happened.uncleanly and silent and permits(uncleanly=True, isr_faulted=True):
             yield f"nobody had reported the ISR for some time when {self._who(n)} was elected"
-        if not happened.uncleanly and self._isrs_come_late and permits(uncleanly=True, isr_faulted=True):
-            yield f"ISRs are reported late: nobody knows whether {self._who(n)} had left the ISR when it was elected"
         if happened.emptied and self._may_have_lost_its_disk_later(n):
             yield self._disk_lost_when(n)
         if happened.emptied and permits(disks_lost=True) and self._nobody_followed_empty(n):

@@ -227,15 +227,19 @@ def test_who_joins_sooner_than_isrs_are_told_may_have_what_was_committed(
     assert alone_then_joined(*led, killed=30.1, **version) is standing
 
 
-@pytest.mark.parametrize(("version", "killed"), [(ZOOKEEPER_2_6, 17.5), (ZOOKEEPER_2_7, 17.5), ({}, 17.5)])
+@pytest.mark.parametrize(
+    ("version", "killed", "wiped"),
+    [(ZOOKEEPER_2_6, 17.5, 6), (ZOOKEEPER_2_7, 17.5, 6), ({}, 17.5, 6), (ZOOKEEPER_2_7, 23.4, 22.6), ({}, 23.4, 22.6)],
+)
 def test_who_was_elected_cleanly_has_joined_the_isr_again_since_its_disk_was_wiped(
-    version: dict[str, Any], killed: float
+    version: dict[str, Any], killed: float, wiped: float
 ) -> None:
     """b3 comes back with an empty disk, joins the ISR while b1 leads, and is elected; alone in the ISR, it loses its
     disk again, and leads on: that is permitted. Nobody reported that it joined."""
     lines = [
         *["send r ok @0 t2..2.1", *saw("b1,b2", "0..10", 1, 0, "1,2,3"), *saw("b3", "0..4", 1, 0, "1,2,3")],
-        *["fault k3 b3 4.5..7 kind=kill", "fault w3 b3 5..6 kind=wipe", *saw("b1,b2,b3", "11..17", 1, 1, "1,2")],
+        *[f"fault k3 b3 4.5..{wiped} kind=kill", f"fault w3 b3 5..{wiped} kind=wipe"],
+        *saw("b1,b2,b3", "11..17", 1, 1, "1,2"),
         *[f"fault k1 b1 {killed}..60 kind=kill", *saw("b2,b3", "18..23", 1, 1, "1,2")],
         *[*saw("b2,b3", "24..39", 3, 2, "2,3"), "fault k2 b2 39.5..90 kind=kill", *saw("b3", "40..45", 3, 2, "2,3")],
         *[*saw("b3", "46..56", 3, 3, "3"), "fault k4 b3 56.5..62 kind=kill", "fault w4 b3 57..58 kind=wipe"],

@@ -41,6 +41,12 @@ def test_who_was_reported_in_sync_may_have_left_the_isr_and_be_elected_uncleanly
     assert decided("send r ok @5 t20..21", *_CUT_OFF, *_LOG, **settings).standing is standing
 
 
+def test_so_may_one_that_lost_its_disk() -> None:
+    wiped = ["fault k2 b2 22..25 kind=kill", "fault w b2 22.5..24 kind=wipe"]
+    wiped += [line for line in _CUT_OFF if "saw b2 @0" not in line] + saw("b2", "0..21", 1, 0, "1,2,3")
+    assert decided("send r ok @5 t20..21", *wiped, *_LOG, **UNCLEAN, **OLD).standing is UNDECIDED
+
+
 @pytest.mark.parametrize(
     ("told", "need_not", "unknown"),
     [
@@ -151,8 +157,8 @@ def test_who_lost_its_disk_may_have_joined_again(wiped: str, back: float, standi
         ([], frozenset()),
         (["fault halt b3 5..7 kind=pause"], frozenset()),
         (["fault slow b2 60..61 kind=slow"], frozenset()),
-        (["fault slow b2 5..9 kind=slow"], {1}),
-        (["fault slow b1 5..9 kind=slow"], {1}),
+        (["fault halt b2 5..7 kind=pause"], {1}),
+        (["fault halt b1 5..7 kind=pause"], {1}),
         (["fault cut2 b1,b2 10.5..200 from=b1 to=b2 plane=all"], frozenset()),
     ],
     ids=["none", "another", "later", "elected one", "leader", "both a moment before"],

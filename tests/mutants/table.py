@@ -182,11 +182,6 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "walk": (
         (
-            "not happened.uncleanly and self._isrs_come_late and permits(",
-            "False and permits(",
-            "a late ISR is the last",
-        ),
-        (
             " and not self._reported_to_have_it(n))",
             ")",
             "who was told to have it may lack it",
