@@ -335,6 +335,18 @@ def test_before_2_0_1_who_joined_before_it_was_committed_may_lack_it() -> None:
     assert decided("send r ok @5 t80..80.1", *led, *faults, *log, **settings).standing is UNDECIDED
 
 
+def test_without_epochs_what_a_leader_reports_in_its_next_term_commits_nothing_of_its_first() -> None:
+    """b2 led in between, and wrote something else at the offset of r."""
+    led = [*saw("b1", "0..11", 1, None, "1,2,3", "high=5"), *saw("b2,b3", "0..17", 1, None, "1,2,3")]
+    led += ["fault k1 b1 11.5..20 kind=kill", *saw("b2,b3", "18..29", 2, None, "2,3")]
+    led += [*saw("b1", "21..29", 2, None, "2,3"), *saw("b2", "30..40", 2, None, "1,2,3")]
+    led += saw("b1,b3", "30..46", 2, None, "1,2,3")
+    led += ["fault k2 b2 40.5..190 kind=kill", *saw("b1,b3", "47..160", 1, None, "1,3", "high=8")]
+    log = ["final a @4", "final b @5", "send late ok @6 t155..156", "end 0..6"]
+    settings = {"version": "1.0.2", "metadata": "zookeeper", **ALONE}
+    assert decided("send r ok @5 t8..8.1", *led, *log, **settings).standing is PERMITTED
+
+
 def test_without_epochs_a_high_watermark_may_be_lower_in_its_leaders_next_term() -> None:
     """b1 commits r in its second term, with b2; in its first it had reported more, and lost it."""
     led = [*saw("b1", "0..11", 1, None, "1", "high=9"), *saw("b2,b3", "0..11", 1, None, "1")]
