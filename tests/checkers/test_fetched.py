@@ -228,7 +228,7 @@ def test_so_is_what_another_record_took_the_place_of(spark: SparkSession, tmp_pa
         (["send v info t45..", "live v @7 r1 t47"], [], PERMITTED),
         (["send v info t14..", "live v @7 r1 t47"], [], PERMITTED),
         (["send v info p1 t14..", "live v @7 p1 r1 t16"], [], PERMITTED),
-        (["send v info t14..", "live v @7 r1 t16"], ["fault w b1 2..3 kind=wipe"], PERMITTED),
+        (["send v info t14..", "live v @7 r1 t16"], ["fault w b1 2..3 kind=wipe"], UNDECIDED),
         (["send v info t14..", "live v @7 r1 t16"], ["fault w b3 2..3 kind=wipe"], VIOLATION),
     ],
     ids=["above", "below", "of the next term", "of either", "in another partition", "leader wiped", "other wiped"],
