@@ -495,13 +495,14 @@ class Elections:
         a leader that itself reported no term of then, after the first term was reported. (A broker may hear later than
         others that it leads.)"""
         led: dict[int, list[Window]] = {}
+        told = [BEFORE, *accumulate(map(self._own_until_ns, range(len(self.terms))), max)]
         for number, term in enumerate(self.terms):
-            since = min(term.begins_ns, self._own_until_ns(number - 1) if number else BEFORE)
+            since = min(term.begins_ns, told[number])
             led.setdefault(term.leader, []).append((since, term.ends_ns))
         by_leader = {leader: Intervals(times) for leader, times in led.items()}
         others = (
             (span.from_ns - LAG_NS, span.to_ns + FRESH_NS + LAG_NS)
-            for span in self.spans
+            for span in _heard(self.spans, self.silences)
             if span.leader >= 0 and span.to_ns >= self.terms[0].seen_ns
             if not by_leader.get(span.leader, _NO_TIMES).meet(span.from_ns, span.to_ns)
         )
@@ -709,19 +710,20 @@ def _without_epochs(
     spans: Sequence[Span], names: Mapping[int, str], quiet: Mapping[str | None, Sequence[Window]]
 ) -> list[LeaderTerm]:
     """The terms if brokers report no epochs: a term begins when a broker first reports itself as leader after another
-    one led; or when any reports it to lead again after nobody did."""
+    one led; or when it does so again, or another one reports it again, after nobody led. (What others report of its
+    time before may be late.)"""
     found: list[LeaderTerm] = []
     led = [span for span in spans if span.leader >= 0]
-    own = [span for span in led if names.get(span.leader) == span.observer]
-    nobody_ns = sorted(span.from_ns for span in spans if span.leader < 0)
+    told = any(names.get(span.leader) == span.observer for span in led)
+    nobody = Intervals((span.from_ns, span.to_ns) for span in _heard([s for s in spans if s.leader < 0], quiet))
     led_ns = BEFORE
     for span in _heard(led, quiet):
-        again = bool(found) and found[-1].leader == span.leader
-        nobody_led = bisect_left(nobody_ns, span.from_ns) > bisect_right(nobody_ns, led_ns)
-        begins = nobody_led if again else not own or names.get(span.leader) == span.observer
+        again, own = bool(found) and found[-1].leader == span.leader, names.get(span.leader) == span.observer
+        since = nobody.meeting(led_ns + 1, span.from_ns - 1) if again else ()
+        begins = any(own or to <= span.from_ns for _, to in since) if again else own or not told
         if begins:
             found.append(LeaderTerm(span.leader, None, span.from_ns))
-        if begins or again:
+        if begins or (again and (own or not told)):
             led_ns = max(led_ns, span.to_ns)
     return found
 

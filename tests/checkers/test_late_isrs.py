@@ -183,6 +183,9 @@ _HALVES = [*saw("b2,b3", "0..60", 1, 0, "1"), *saw("b1", "0..20", 1, 0, "1"), *s
 #: b1 was cut off from the observer when it led again.
 _TOLD_BY_OTHERS = [*saw("b1", "0..20", 1, 0, "1"), *saw("b2,b3", "0..20", 1, 0, "1")]
 _TOLD_BY_OTHERS += [*saw("b2,b3", "22..28", -1, 0, "1"), *saw("b2,b3", "29..60", 1, 0, "1")]
+#: b2 had not heard that b1 leads no more, or heard late that it leads again.
+_LATE = [*saw("b1", "0..20", 1, 0, "1"), *saw("b1", "30..60", 1, 0, "1"), *saw("b3", "22..29", -1, 0, "1")]
+_LATE += [*saw("b3", "0..20", 1, 0, "1"), *saw("b3", "30..60", 1, 0, "1")]
 
 
 @pytest.mark.parametrize(
@@ -195,8 +198,17 @@ _TOLD_BY_OTHERS += [*saw("b2,b3", "22..28", -1, 0, "1"), *saw("b2,b3", "29..60",
         ([*saw("b1,b3", "0..60", 1, 0, "1"), *saw("b2", "22..28", -1, 0, "1")], [(1, 0)]),
         (_TOLD_BY_OTHERS, [(1, 0), (1, 29)]),
         ([*_LED, *saw("b2,b3", "62..68", -1, 0, "1")], [(1, 0)]),
+        ([*_LATE, *saw("b2", "0..24", 1, 0, "1")], [(1, 0), (1, 30)]),
+        ([*_LATE, *saw("b2", "0..23", 1, 0, "1"), *saw("b2", "24..60", 1, 0, "1,2")], [(1, 0), (1, 30)]),
+        ([*_LATE, *saw("b2", "22..35", -1, 0, "1"), *saw("b2", "36..60", 1, 0, "1")], [(1, 0), (1, 30)]),
+        ([*_LATE[:2], *saw("b2,b3", "22..35", -1, 0, "1"), *saw("b2", "36..60", 1, 0, "1")], [(1, 0), (1, 30)]),
+        ([*_LED, "saw b2 @21 leader=1 isr=1", "saw b2 @25 leader=-1 isr=1"], [(1, 0), (1, 30)]),
+        ([*_LED, "saw b4 @3 leader=-1 isr=1", "saw b4 @63 leader=-1 isr=1"], [(1, 0)]),
     ],
-    ids=["nobody led", "once", "silence", "others told of it", "it led on", "others told of both", "later"],
+    ids=[
+        *["nobody led", "once", "silence", "others told of it", "it led on", "others told of both", "later"],
+        *["one told late", "and of another ISR", "one told of nobody late", "all did", "one in time", "amid a silence"],
+    ],
 )
 def test_without_epochs_a_term_begins_again_where_nobody_led_in_between(
     seen: list[str], terms: list[tuple[int, int]]
@@ -204,3 +216,36 @@ def test_without_epochs_a_term_begins_again_where_nobody_led_in_between(
     known = evidence(by_hand(*without_epochs(seen)), **ALONE, version="1.0.2", metadata="zookeeper")
     found = [(term.leader, term.seen_ns // 1_000_000_000) for term in known.elections[TRIAL].terms]
     assert found == terms
+
+
+@pytest.mark.parametrize("until", [90, 92], ids=["at once", "late"])
+def test_who_lost_its_disk_and_led_again_took_it_whoever_knew_late_that_nobody_had_led(until: int) -> None:
+    """b1 and b2 were killed; b1 lost its disk, and was elected from the ISR."""
+    seen = [*saw("b1,b3", "0..90", 1, 0, "1,2"), *saw("b2", f"0..{until}", 1, 0, "1,2")]
+    seen += [*saw("b3", "91..100", -1, 0, "1,2"), "fault k1 b1 90.5..100 kind=kill", "fault w1 b1 92..93 kind=wipe"]
+    seen += ["fault k2 b2 92.5..160 kind=kill", *saw("b1,b3", "101..160", 1, 0, "1")]
+    log = ["final a @4", "send late ok @5 t155..156", "final late @5", "end 0..6"]
+    settings = {"version": "2.0.1", "metadata": "zookeeper", "min_insync_replicas": 2, "unclean_election": False}
+    assert decided("send r ok @5 t5..6", *without_epochs(seen), *log, **settings).standing is PERMITTED
+
+
+@pytest.mark.parametrize(("leader", "unseen"), [(2, True), (1, False)], ids=["another", "the same"])
+@pytest.mark.parametrize("isr", ["2,3", "3"], ids=["as before", "another ISR"])
+def test_without_epochs_a_leader_may_be_unreported_that_another_reports_after_a_silence_of_its_own(
+    leader: int, unseen: bool, isr: str
+) -> None:
+    """b2 led first, and then b1. b3 was silent in between, and then reported for some seconds that b2 leads."""
+    seen = [*saw("b2,b3", "0..10", 2, 0, "2,3"), *saw("b1", "11..60", 1, 0, "1"), *saw("b2", "11..60", 1, 0, "1")]
+    seen += [*saw("b3", "30..33", leader, 0, isr), *saw("b3", "34..60", 1, 0, "1")]
+    known = evidence(by_hand(*without_epochs(seen)), **ALONE, version="1.0.2", metadata="zookeeper")
+    assert known.elections[TRIAL].unseen(31_000_000_000, 32_000_000_000) is unseen
+
+
+@pytest.mark.parametrize(("leader", "unseen"), [(2, True), (1, False)], ids=["another", "the same"])
+@pytest.mark.parametrize("led", ["b1,b2,b3", "b2,b3"], ids=["by itself", "by others"])
+def test_so_it_may_before_a_term_that_only_others_reported(leader: int, unseen: bool, led: str) -> None:
+    seen = [*saw("b1,b2", "0..18", 1, 0, "1"), *saw("b3", "0..9", 1, 0, "1"), *saw("b3", "10..12", leader, 0, "1")]
+    seen += [*saw("b3", "13..18", 1, 0, "1"), *saw("b2,b3", "19..29", -1, 0, "1"), *saw(led, "30..40", 1, 0, "1")]
+    seen += saw("b2,b3", "46..60", 2, 0, "2")
+    known = evidence(by_hand(*without_epochs(seen)), **ALONE, version="1.0.2", metadata="zookeeper")
+    assert known.elections[TRIAL].unseen(11_000_000_000, 12_000_000_000) is unseen

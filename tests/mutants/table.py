@@ -624,12 +624,24 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "elections": (
         (
-            "begins = nobody_led if again else",
-            "begins = False if again else",
+            "for _, to in since) if again else",
+            "for _, to in ()) if again else",
             "a leader leads once, whoever led before",
         ),
         ("in _heard(led, quiet):", "in led:", "a leader led on while it was silent"),
-        ("bisect_left(nobody_ns, span.from_ns) >", "len(nobody_ns) >", "a leader that stopped later led twice"),
+        (
+            "meeting(led_ns + 1, span.from_ns - 1)",
+            "meeting(led_ns + 1, NEVER)",
+            "a leader that stopped later led twice",
+        ),
+        ("any(own or to <= span.from_ns for", "any(True for", "what was told late is told of a new term"),
+        ("if begins or (again and (own or not told)):", "if begins or again:", "nobody tells late who leads"),
+        (
+            "in _heard([s for s in spans if s.leader < 0], quiet))",
+            "in spans if span.leader < 0)",
+            "nobody led in a silence",
+        ),
+        ("in _heard(self.spans, self.silences)", "in self.spans", "a silent broker told of a leader"),
         (
             "begun, to in self._hidden)",
             "begun, to in self.silences.get(None, ()))",
@@ -640,7 +652,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "*((last, hidden) for hidden in self.silences.get(None, ()))",
             "who never reported itself never led",
         ),
-        ("self._own_until_ns(number - 1) if number", "NEVER if number", "each broker hears at once that it leads"),
+        ("min(term.begins_ns, told[number])", "term.begins_ns", "each broker hears at once that it leads"),
+        ("range(len(self.terms))), max)]", "range(len(self.terms))))]", "a term that others told began long before"),
         (
             "(self.lag_ns if lag_ns is None else lag_ns)",
             "0",
