@@ -448,23 +448,20 @@ class Walk(Spread):
 
     def _undecided(self, why: str, may_have: Iterable[int]) -> Decision:
         """An undecided loss. It may become a permitted neighbour's only by an election which may take these records,
-        too: what was never committed may go where what was committed may not. Nor does it by that of a broker that was
-        reported to have them."""
-        may = (n for n in may_have if self._may_take(n) and not self._reported_to_have_it(n))
+        too: what was never committed may go where what was committed may not. Nor does it by that of a broker that
+        could fetch them."""
+        may = (n for n in may_have if self._may_take(n) and not self._could_fetch_it(n))
         return self.decided(undecided(self.anomaly, why), may_have=may)
 
-    def _reported_to_have_it(self, n: int) -> bool:
-        """Whether the leader of a term was reported in sync when the records were committed, and no fault had struck it
-        or their leader until a moment before. (Where ISRs are reported late, that does not show that it had them.
-        Nobody is put out of an ISR in a moment, unless it shuts down.)"""
+    def _could_fetch_it(self, n: int) -> bool:
+        """Whether no fault struck the leader of a term, or the leader of the records, while they were written, until a
+        moment before they were committed. (Where ISRs are reported late, nobody knows whether it was in sync then.)"""
         elected, leader = self.elections.terms[n].leader, self.elections.terms[self.number].leader
         if self.committed is None or not self._isrs_come_late:
             return False
         sent_ns = BEFORE if self.case.sent_ns is None else self.case.sent_ns
-        until = max(self.committed, sent_ns)
-        isr = self.elections.in_sync(self.number, sent_ns, until, self.acting.behind, LAG_NS)
-        struck = self.acting.strikes_ns({elected, leader}, sent_ns - self.elections.lag_ns)
-        return min(struck, default=NEVER) > until - LAG_NS and isr is not None and elected in isr.every
+        struck = self.acting.strikes_ns({elected, leader}, sent_ns - LAG_NS)
+        return min(struck, default=NEVER) > max(self.committed, sent_ns) - LAG_NS
 
     def _disks_lost(self) -> bool:
         return Has.WIPED in self.state.values() and Has.MUST not in self.state.values()

@@ -182,12 +182,16 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "walk": (
         (
-            " and not self._reported_to_have_it(n))",
+            " and not self._could_fetch_it(n))",
             ")",
-            "who was told to have it may lack it",
+            "who could fetch it may lack it",
         ),
-        ("> until - LAG_NS and isr is not None", "> until and isr is not None", "a cut acts at once"),
-        ("min(struck, default=NEVER) > until - LAG_NS and isr", "isr", "no fault puts one out of an ISR told late"),
+        ("> max(self.committed, sent_ns) - LAG_NS", "> max(self.committed, sent_ns)", "a cut acts at once"),
+        (
+            "strikes_ns({elected, leader}, sent_ns - LAG_NS)",
+            "strikes_ns({elected, leader}, sent_ns)",
+            "all fetch at once",
+        ),
         ("and not self.wiped\n", "and Has.WIPED not in self.state.values()\n", "a wipe is forgotten"),
         (" if self._reported_out(broker, sent)}", "}", "who fetched nothing was told to be out"),
         ("return not self._isrs_come_late or any(", "return any(", "who fetched nothing needs a report"),
