@@ -158,17 +158,20 @@ class Evidence:
         """The time by which records of a term were certainly committed; None if no such time is known."""
         if self.acknowledged_by_all(case):
             return NEVER if case.until_ns is None else case.until_ns
-        known = [case.delivered_ns, case.received_ns, self.told_committed_ns(elections, number, case)]
+        known = [case.delivered_ns, case.received_ns, self.told_committed_ns(elections, number, number, case)]
         return min((at for at in known if at is not None), default=None)
 
     def without_epochs(self, of: Partition) -> bool:
         """Whether brokers reported leaders of a partition, and not their epochs."""
         return of in self.elections and self.elections[of].without_epochs
 
-    def told_committed_ns(self, elections: Elections, number: int, case: Case) -> int | None:
-        """The time by which the log of a term's leader was certainly committed up to these records, by the leader's
-        reports in that term and by deliveries; None if no such time is known. (Without epochs, another leader may have
-        led in between, and have cut that log: then it tells nothing of records that were sent before, or since.)"""
+    def told_committed_ns(
+        self, elections: Elections, wrote: int, number: int, case: Case, surely: bool = True
+    ) -> int | None:
+        """The time by which the log of a term's leader was certainly committed up to these records, which the leader of
+        the term ``wrote`` wrote, by the reports in that term and by deliveries; None if no such time is known. (Without
+        epochs, another leader may have led in between, and have cut that log: then it does not tell ``surely`` of
+        records that were sent before, or since.)"""
         if case.last_offset is None:
             return None
         offsets, by = self.delivered.get((elections.of, number), ((), ()))
@@ -176,10 +179,10 @@ class Evidence:
         reported_ns = elections.committed_ns(number, case.last_offset)
         known = [reported_ns, int(by[above]) if above < len(offsets) else None]
         at_ns = min((at for at in known if at is not None), default=None)
-        if at_ns is None or not elections.without_epochs:
+        if at_ns is None or not (surely and elections.without_epochs):
             return at_ns
         sent_ns, until_ns = (BEFORE if case.sent_ns is None else case.sent_ns), case.until_ns or at_ns
-        since = max(min(sent_ns, at_ns), elections.terms[number].begins_ns)
+        since = max(min(sent_ns, at_ns), elections.terms[wrote].begins_ns)
         return None if elections.unseen(since, max(at_ns, until_ns)) else at_ns
 
     def name(self, broker: int) -> str:

@@ -25,7 +25,8 @@ class Spread:
     wiped first, and when that was. ``in_doubt``: the brokers whose disk was wiped, and that may have the records all
     the same. ``doubted``: the brokers that have the records if each leader since has had them, which is not known.
     ``rejoining``: those that may have joined an ISR again before any broker reported that.
-    ``committed``: when the records were certainly committed; None if that is not known.
+    ``committed``: when the records were certainly committed; None if that is not known. ``perhaps_committed``: they
+    were if no unreported leader had cut that log.
     """
 
     evidence: Evidence
@@ -41,6 +42,7 @@ class Spread:
     doubted: set[int] = field(default_factory=set)
     rejoining: set[int] = field(default_factory=set)
     committed: int | None = None
+    perhaps_committed: bool = False
 
     @property
     def _isrs_come_late(self) -> bool:
@@ -54,10 +56,11 @@ class Spread:
         # committed.)
         wipes = self.acting.wipes(from_ns if n == self.number else min(from_ns, term.seen_ns), to_ns)
         if self.committed is None and self.state.get(term.leader) is Has.MUST:
-            told_ns = self.evidence.told_committed_ns(self.elections, n, self.case)
-            if told_ns is not None and not any(
-                broker == term.leader and row["injecting_ns"] <= told_ns for row, broker in wipes
-            ):
+            told = partial(self.evidence.told_committed_ns, self.elections, self.number, n, self.case)
+            told_ns = told()
+            if told_ns is None:
+                self.perhaps_committed |= told(surely=False) is not None
+            elif not any(broker == term.leader and row["injecting_ns"] <= told_ns for row, broker in wipes):
                 self.committed = told_ns
         emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
         emptied += [(broker, row) for row, broker in wipes]

@@ -13,6 +13,7 @@ from harness.core.faults import Does
 from harness.core.guarantees import Circumstances, Ruling, standing
 from harness.core.verdict import Standing
 
+_MAY_BE_COMMITTED = "it was committed, if no leader that nobody reported had cut that log before"
 _OTHERS_MAY_HAVE_HAD_IT = "all that must have had it lost their disks, and others may have had it"
 
 #: After this time without an answer a leader repeats a request to the controller (controller.socket.timeout.ms).
@@ -321,7 +322,7 @@ class Walk(Spread):
         if ruling.standing is Standing.PERMITTED and self._may_have_dropped(n) and not self._disks_lost():
             return self._undecided(f"{self._who(n)} may have had it when it was elected, and have dropped it", [])
         doubt = next(self._doubts(happened, n), None) if ruling.standing is Standing.VIOLATION else None
-        doubt = doubt or self._doubt_of_disks(ruling, happened)
+        doubt = doubt or self._doubt_of_disks(ruling, happened) or self._doubt_of_commit(ruling, happened)
         return self.decided(ruling, event, [n]) if doubt is None else self._undecided(doubt, [n])
 
     def _doubt_of_disks(self, ruling: Ruling, happened: Circumstances) -> str | None:
@@ -331,6 +332,13 @@ class Walk(Spread):
             return None
         otherwise = standing(self.anomaly, self.evidence.configuration, replace(happened, disks_lost=False))
         return None if otherwise.standing is Standing.PERMITTED else _OTHERS_MAY_HAVE_HAD_IT
+
+    def _doubt_of_commit(self, ruling: Ruling, happened: Circumstances) -> str | None:
+        """The doubt that the records may have been committed, if only that they were not permits their loss."""
+        if ruling.standing is not Standing.PERMITTED or self.committed is not None or not self.perhaps_committed:
+            return None
+        if_so = standing(self.anomaly, self.evidence.configuration, replace(happened, committed=True))
+        return None if if_so.standing is Standing.PERMITTED else _MAY_BE_COMMITTED
 
     def _doubts(self, happened: Circumstances, n: int) -> Iterator[str]:
         """Doubts about an election: unknown facts that would make a violation permitted."""

@@ -722,27 +722,28 @@ def _of_b3(until: int, leader: int, then: int) -> list[str]:
 
 @pytest.mark.parametrize("told", ["delivered", "high"])
 @pytest.mark.parametrize(
-    ("more", "at", "standing"),
+    ("more", "at", "high", "standing"),
     [
-        (saw("b3", "0..35", 1, None, "1,2,3"), 20, VIOLATION),
-        (_of_b3(14, 2, 16), 20, PERMITTED),
-        (_of_b3(14, -1, 16), 20, VIOLATION),
-        (_of_b3(24, 2, 27), 20, VIOLATION),
-        (_of_b3(3, 2, 5), 2, PERMITTED),
+        (saw("b3", "0..35", 1, None, "1,2,3"), 20, 8, VIOLATION),
+        (_of_b3(14, 2, 16), 20, 8, UNDECIDED),
+        (_of_b3(14, 2, 16), 20, 5, PERMITTED),
+        (_of_b3(14, -1, 16), 20, 8, VIOLATION),
+        (_of_b3(24, 2, 27), 20, 8, VIOLATION),
+        (_of_b3(3, 2, 5), 2, 8, UNDECIDED),
     ],
-    ids=["nobody else led", "another did", "nobody did", "another did later", "another before it was sent"],
+    ids=["nobody else led", "another did", "it told less", "nobody did", "another did later", "another did before"],
 )
-def test_without_epochs_nothing_was_told_of_it_if_another_leader_may_have_cut_that_log(
-    told: str, more: list[str], at: int, standing: Standing
+def test_without_epochs_nobody_knows_what_was_told_of_it_if_another_leader_may_have_cut_that_log(
+    told: str, more: list[str], at: int, high: int, standing: Standing
 ) -> None:
-    high = [f"saw b1 @{at} leader=1 isr=1,2,3 high=8"] if told == "high" else []
-    known = evidence(by_hand(*_LOST_WITHOUT_EPOCHS, *_LED, *more, *high), **ALONE, **OLD)
+    seen = [f"saw b1 @{at} leader=1 isr=1,2,3 high={high}"] if told == "high" else []
+    known = evidence(by_hand(*_LOST_WITHOUT_EPOCHS, *_LED, *more, *seen), **ALONE, **OLD)
     if told == "delivered":
-        known = replace(known, delivered={(TRIAL, 0): (np.array([7]), np.array([at * SECOND]))}, _edges={})
+        known = replace(known, delivered={(TRIAL, 0): (np.array([high - 1]), np.array([at * SECOND]))}, _edges={})
     assert holders.decided(known, LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
 
 
-@pytest.mark.parametrize(("silent", "standing"), [(1, VIOLATION), (4, PERMITTED)])
+@pytest.mark.parametrize(("silent", "standing"), [(1, VIOLATION), (4, UNDECIDED)])
 def test_nor_if_there_was_a_silence_in_between(silent: int, standing: Standing) -> None:
     led = [*saw("b1,b2,b3", "0..14", 1, None, "1,2,3"), *saw("b1,b2,b3", f"{14 + silent}..30", 1, None, "1,2,3")]
     known = evidence(
@@ -750,6 +751,22 @@ def test_nor_if_there_was_a_silence_in_between(silent: int, standing: Standing) 
     )
     known = replace(known, delivered={(TRIAL, 0): (np.array([7]), np.array([24 * SECOND]))}, _edges={})
     assert holders.decided(known, LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
+
+
+@pytest.mark.parametrize("told", [["high=8"], []], ids=["told", "untold"])
+def test_what_a_leader_told_in_its_next_term_tells_nothing_if_an_unreported_one_led_before_that(
+    told: list[str],
+) -> None:
+    """b1 led again, alone, when nobody had led. Only b3 reported that b2 led in between, and b2 may have lacked it."""
+    led = [
+        *saw("b1", "0..10", 1, None, "1,2"),
+        *saw("b2,b3", "0..17", 1, None, "1,2"),
+        *saw("b3", "18..29", 2, None, "2"),
+    ]
+    led += ["fault k1 b1 10.5..20 kind=kill", "fault k2 b2 29.5..190 kind=kill", *saw("b1", "21..29", 2, None, "2")]
+    led += [*saw("b1,b3", "30..45", -1, None, "1,2"), *saw("b1,b3", "46..160", 1, None, "1", *told)]
+    log = ["final a @4", "final b @5", "send late ok @6 t155..156", "end 0..7"]
+    assert decided("send r ok @5 t8..8.1", *led, *log, **ALONE, **OLD).standing is UNDECIDED
 
 
 @pytest.mark.parametrize(

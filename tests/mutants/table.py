@@ -192,6 +192,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "strikes_ns({elected, leader}, sent_ns)",
             "all fetch at once",
         ),
+        (" or self._doubt_of_commit(ruling, happened)", "", "what was told without epochs is sure or nothing"),
         ("and not self.wiped\n", "and Has.WIPED not in self.state.values()\n", "a wipe is forgotten"),
         (" if self._reported_out(broker, sent)}", "}", "who fetched nothing was told to be out"),
         ("return not self._isrs_come_late or any(", "return any(", "who fetched nothing needs a report"),
@@ -740,6 +741,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ("unseen(since, max(at_ns, until_ns))", "unseen(since, until_ns)", "it was not cut after an acknowledgement"),
         ("max(min(sent_ns, at_ns), elections", "max(sent_ns, elections", "it was not cut before a record was sent"),
+        ("terms[wrote].begins_ns)", "terms[number].begins_ns)", "it was not cut before a leader led again"),
     ),
     "standing": (
         ("np.minimum.accumulate(by[::-1])[::-1]", "by", "what was read later was committed later"),
