@@ -220,6 +220,13 @@ class Walk(Spread):
         until = term.seen_ns if guarded else self._led_until(n)
         return self.acting.down(term.leader, self.wiped[term.leader]["injecting_ns"], until, Does.ENDS_PROCESS)
 
+    def _may_lead_empty_again(self, n: int) -> bool:
+        """Whether the leader of a term lost its disk since that began, and may have been elected again for all that
+        was reported: without epochs nothing tells that from the same term, if nobody was asked in between."""
+        leader, begins_ns = self.elections.terms[n].leader, self.elections.terms[n].begins_ns
+        wiped = leader in self.wiped and self.wiped[leader]["injecting_ns"] >= begins_ns
+        return wiped and self.elections.without_epochs
+
     def _led_until(self, n: int) -> int:
         """The end of a term: another one was seen, a later epoch was reported, or its leader's process had ended."""
         following = [term.seen_ns for term in self.elections.terms[n + 1 : n + 2]]
@@ -430,6 +437,7 @@ class Walk(Spread):
         known = by is None or any(terms[n].epoch == by for n in later)
         until = self._over_ns if by is None or not later else terms[later[-1]].seen_ns
         forbidden = self.committed is not None and not self._may_elect_uncleanly() and not self.wiped
+        known = known and not any(self._may_lead_empty_again(n) for n in (self.number, *later))
         if not forbidden and not (known and self.elections.seen_whole(self.number, until, self.acting.behind)):
             return self._undecided("there may have been an election that nobody reported", [])
         return self.decided(promise, self._event(later[0]) if later else None)

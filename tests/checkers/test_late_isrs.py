@@ -261,3 +261,44 @@ def test_so_it_may_before_a_term_that_only_others_reported(leader: int, unseen: 
     seen += saw("b2,b3", "46..60", 2, 0, "2")
     known = evidence(by_hand(*without_epochs(seen)), **ALONE, version="1.0.2", metadata="zookeeper")
     assert known.elections[TRIAL].unseen(11_000_000_000, 12_000_000_000) is unseen
+
+
+@pytest.mark.parametrize(
+    ("wiped", "version", "standing"),
+    [
+        ("w b1 91..92", "2.0.1", UNDECIDED),
+        ("w b1 91..92", "2.6.0", VIOLATION),
+        ("w b2 91..92", "2.0.1", VIOLATION),
+        ("w b1 91..92 missed", "2.0.1", VIOLATION),
+    ],
+    ids=["leader", "leader, with epochs", "another", "missed"],
+)
+def test_without_epochs_a_leader_that_lost_its_disk_may_lead_again_before_anybody_is_asked(
+    wiped: str, version: str, standing: Standing
+) -> None:
+    """b1 was alone in the ISR, and was killed for less than a moment longer than its session."""
+    seen = [
+        *saw("b1,b2,b3", "0..75", 1, 0, "1,2,3"),
+        *saw("b2,b3", "76..160", 1, 0, "1"),
+        *saw("b1", "76..90", 1, 0, "1"),
+    ]
+    seen += [*saw("b1", "94..160", 1, 0, "1"), "fault k1 b1 90.5..93 kind=kill", f"fault {wiped} kind=wipe"]
+    log = ["final a @4 e0", "send late ok @5 t155..156", "final late @5 e0", "end 0..6"]
+    seen, log = (seen, log) if version == "2.6.0" else (without_epochs(seen), [line.replace(" e0", "") for line in log])
+    settings = {"version": version, "metadata": "zookeeper", "min_insync_replicas": 2, "unclean_election": False}
+    assert decided("send r ok @5 t5..6", *seen, *log, **settings).standing is standing
+
+
+def test_not_if_it_lost_it_before_it_led() -> None:
+    """b2 lost its disk, and joined the ISR again long before it was asked to lead."""
+    seen = [
+        *saw("b1,b3", "0..75", 1, 0, "1,2,3"),
+        *saw("b2", "0..6", 1, 0, "1,2,3"),
+        *saw("b1,b3", "76..90", 1, 0, "1,3"),
+    ]
+    seen += ["fault k2 b2 7..9 kind=kill", "fault w b2 7.5..8 kind=wipe", *saw("b2", "12..75", 1, 0, "1,2,3")]
+    seen += [*saw("b2", "76..90", 1, 0, "1,3"), *saw("b1,b2,b3", "91..180", 1, 0, "1,2,3")]
+    seen += saw("b1,b2,b3", "181..300", 2, 0, "1,2,3")
+    log = ["final a @4", "send late ok @5 t295..296", "final late @5", "end 0..6"]
+    settings = {"version": "2.0.1", "metadata": "zookeeper", "min_insync_replicas": 2, "unclean_election": False}
+    assert decided("send r ok @5 t5..6", *without_epochs(seen), *log, **settings).standing is VIOLATION
