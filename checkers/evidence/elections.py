@@ -131,19 +131,15 @@ class Elections:
             last += 1
         return range(first, last + 1)
 
-    def in_sync(
-        self, number: int, from_ns: int, to_ns: int, behind: Behind, lag_ns: int | None = None
-    ) -> InSync | None:
-        """The ISRs reported in a term, from the last report before ``from_ns`` to the first one a lag after ``to_ns``
-        (``lag_ns``; None: the longest).
+    def in_sync(self, number: int, from_ns: int, to_ns: int, behind: Behind) -> InSync | None:
+        """The ISRs reported in a term, from the last report before ``from_ns`` to the first one a lag after ``to_ns``.
 
         The leader's own reports count, unless they may be older than the ISR that it uses (``behind``, with ``leads``).
         If they do not, or do not cover that time, the reports of other brokers that cover it count, unless these were
         ``behind`` (may not have heard from the controller), together with the leader's reports as far as they go. None
         if no reports cover it.
         """
-        leader = self.names.get(self.terms[number].leader)
-        until = to_ns + (self.lag_ns if lag_ns is None else lag_ns)
+        leader, until = self.names.get(self.terms[number].leader), to_ns + self.lag_ns
         # (Without epochs, a report may be of two terms.)
         each = (report for n in self.terms_of_one_leader(number) for report in self.terms[n].reports)
         reports = [*dict.fromkeys(each)]

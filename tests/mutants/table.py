@@ -663,8 +663,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("min(term.begins_ns, told[number])", "term.begins_ns", "each broker hears at once that it leads"),
         ("range(len(self.terms))), max)]", "range(len(self.terms))))]", "a term that others told began long before"),
         (
-            "(self.lag_ns if lag_ns is None else lag_ns)",
-            "0",
+            "self.names.get(self.terms[number].leader), to_ns + self.lag_ns",
+            "self.names.get(self.terms[number].leader), to_ns",
             "an ISR is reported at once",
         ),
         ("if by != leader and not behind(by, from_ns, until)}", "if by != leader}", "who is cut off knows the ISR"),
