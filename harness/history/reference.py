@@ -18,7 +18,7 @@ group by outcome order by outcome
 PYTHON = """\
 import pyarrow.dataset
 
-sends = pyarrow.dataset.dataset("examples/jepsen-2013/unclean-election/20261121T112241.281Z-2013/history/sends")
+sends = pyarrow.dataset.dataset("examples/jepsen-2013/unclean-election/20261128T033428.632Z-2013/history/sends")
 acknowledged = sends.to_table(filter=pyarrow.dataset.field("outcome") == "ok")
 print(acknowledged.to_pandas().groupby("partition")["record_id"].count())
 """

@@ -234,6 +234,6 @@ def test_the_recorded_run_is_told_as_it_was(of_corpus: Callable[[str], Judged]) 
     lost = verdict.anomalies["lost"]
     assert [run["count"] for run in lost.runs] == [lost.count]
     assert verdict.reasons[1] == (
-        "lost: trial-0: offsets 1137–3611 (2,475 records), acknowledged 26.0–31.3 s by b3 (epoch 0) alone in the ISR, "
-        "lost when b1, not in the ISR, was elected at 37.0 s (epoch 1) while cut and alone were active"
+        "lost: trial-0: offsets 1095–3325 (2,231 records), acknowledged 17.4–22.7 s by b2 (epoch 0) alone in the ISR, "
+        "lost when b3, not in the ISR, was elected at 28.3 s (epoch 1) while cut and alone were active"
     )

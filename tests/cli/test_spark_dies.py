@@ -65,7 +65,7 @@ def test_what_a_java_process_judged_that_was_killed_is_judged_by_another_and_so_
     finally:
         process.kill()
     assert process.returncode == codes.MET, err
-    assert [json.loads(line)["summary"]["lost"] for line in out.splitlines()] == [2475, 2475]
+    assert [json.loads(line)["summary"]["lost"] for line in out.splitlines()] == [2231, 2231]
     assert err.splitlines()[0] == f"kafka-trial: {runs[0]}: Spark's Java process ended as it judged"
     assert "Traceback" not in err
     kept = json.loads((EXAMPLE / "verdict.json").read_text())
