@@ -39,17 +39,19 @@ class Recorded:
 
     @classmethod
     def read(cls, run: Path) -> "Recorded":
-        """All tables that have files."""
-        return cls(
-            {
-                table: [
-                    row
-                    for file in sorted(table_directory(run, table).glob("*.parquet"))
-                    for row in pq.read_table(file).to_pylist()
-                ]
-                for table in TABLES
-            }
-        )
+        """All tables that have files, but for what followers gave: plants bring their own (``follow``)."""
+        tables = {
+            table: [
+                row
+                for file in sorted(table_directory(run, table).glob("*.parquet"))
+                for row in pq.read_table(file).to_pylist()
+            ]
+            for table in TABLES
+        }
+        followers = {row["reader"] for row in tables["reads"] if row["phase"] == "replica"}
+        for table in ("reads", "positions"):
+            tables[table] = [row for row in tables[table] if row["reader"] not in followers]
+        return cls(tables)
 
     def write(self, run: Path) -> None:
         """In place of the files that were there."""
