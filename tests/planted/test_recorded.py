@@ -270,7 +270,7 @@ def _acknowledged_elsewhere(scene: Scene, n: int, one: Row, _: Row) -> None:
 
 def _skipped(scene: Scene, _: int, one: Row, __: Row) -> None:
     scene.run.tables["reads"].remove(next(scene.run.of(one, "live")))
-    scene.run.finds("skipped", one["record_id"])
+    scene.run.finds("skipped" if any(scene.run.of(one, "live")) else "skipped missed", one["record_id"])
 
 
 def _missed(scene: Scene, n: int, one: Row, __: Row) -> None:
