@@ -196,10 +196,10 @@ def test_a_delivery_without_an_epoch_is_that_of_the_known_one(spark: SparkSessio
     ("got", "standings"),
     [
         (["live r @5 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
-        (["live r @5 e0 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
+        pytest.param(["live r @5 e0 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}, marks=pytest.mark.heavy),
         ([], {"lost": PERMITTED}),
         (["live q @5 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
-        (["live q @5 r1 t47"], {"lost": PERMITTED}),
+        pytest.param(["live q @5 r1 t47"], {"lost": PERMITTED}, marks=pytest.mark.heavy),
     ],
     ids=["it", "it, with an epoch", "nothing", "another at its offset", "another, perhaps of the next leader"],
 )
@@ -220,16 +220,19 @@ def test_so_is_what_another_record_took_the_place_of(spark: SparkSession, tmp_pa
     assert {found[name].standing for name in ("lost", "vanished", "rewritten_offset")} == {VIOLATION}
 
 
+_ABOVE = ["send v info t14..", "live v @7 r1 t16"]
+
+
 @pytest.mark.parametrize(
     ("above", "more", "standing"),
     [
         (["send v info t14..", "live v @7 r1 t16"], [], VIOLATION),
         (["send v info t14..", "live v @4 r1 t16"], [], PERMITTED),
-        (["send v info t45..", "live v @7 r1 t47"], [], PERMITTED),
-        (["send v info t14..", "live v @7 r1 t47"], [], PERMITTED),
-        (["send v info p1 t14..", "live v @7 p1 r1 t16"], [], PERMITTED),
-        (["send v info t14..", "live v @7 r1 t16"], ["fault w b1 2..3 kind=wipe"], UNDECIDED),
-        (["send v info t14..", "live v @7 r1 t16"], ["fault w b3 2..3 kind=wipe"], VIOLATION),
+        pytest.param(["send v info t45..", "live v @7 r1 t47"], [], PERMITTED, marks=pytest.mark.heavy),
+        pytest.param(["send v info t14..", "live v @7 r1 t47"], [], PERMITTED, marks=pytest.mark.heavy),
+        pytest.param(["send v info p1 t14..", "live v @7 p1 r1 t16"], [], PERMITTED, marks=pytest.mark.heavy),
+        pytest.param(_ABOVE, ["fault w b1 2..3 kind=wipe"], UNDECIDED, marks=pytest.mark.heavy),
+        pytest.param(_ABOVE, ["fault w b3 2..3 kind=wipe"], VIOLATION, marks=pytest.mark.heavy),
     ],
     ids=["above", "below", "of the next term", "of either", "in another partition", "leader wiped", "other wiped"],
 )
