@@ -415,7 +415,7 @@ class Elections:
         if all(behind(span.observer, span.to_ns, span.to_ns) for span in last):
             return False
         known = self.terms[number:]
-        if any(term.epoch is None for term in known):
+        if self.without_epochs:
             since = known[0].begins_ns
             return not any(to > since and begun < until_ns for begun, to in self._hidden)
         led = {term.epoch for term in known}
@@ -471,7 +471,7 @@ class Elections:
         last = len(self.terms)
         found = [(last, (BEFORE if self.partly_told else over, NEVER))]
         first = [(0, window) for window in self._before_the_first()]
-        if any(term.epoch is None for term in self.terms):
+        if self.without_epochs:
             return [*found, *first, *((last, hidden) for hidden in self._hidden)]
         if not all(self._epochs.issuperset(range(known_epoch(term.epoch))) for term in self.terms[:1]):
             found += first
@@ -491,9 +491,9 @@ class Elections:
         a leader that itself reported no term of then, after the first term was reported. (A broker may hear later than
         others that it leads.)"""
         led: dict[int, list[Window]] = {}
-        told = [BEFORE, *accumulate(map(self._own_until_ns, range(len(self.terms))), max)]
+        reported_until_ns = [BEFORE, *accumulate(map(self._own_until_ns, range(len(self.terms))), max)]
         for number, term in enumerate(self.terms):
-            since = min(term.begins_ns, told[number])
+            since = min(term.begins_ns, reported_until_ns[number])
             led.setdefault(term.leader, []).append((since, term.ends_ns))
         by_leader = {leader: Intervals(times) for leader, times in led.items()}
         others = (
@@ -710,16 +710,16 @@ def _without_epochs(
     time before may be late.)"""
     found: list[LeaderTerm] = []
     led = [span for span in spans if span.leader >= 0]
-    told = any(names.get(span.leader) == span.observer for span in led)
+    any_own = any(names.get(span.leader) == span.observer for span in led)
     nobody = Intervals((span.from_ns, span.to_ns) for span in _heard([s for s in spans if s.leader < 0], quiet))
     led_ns = BEFORE
     for span in _heard(led, quiet):
         again, own = bool(found) and found[-1].leader == span.leader, names.get(span.leader) == span.observer
         since = nobody.meeting(led_ns + 1, span.from_ns - 1) if again else ()
-        begins = any(own or to <= span.from_ns for _, to in since) if again else own or not told
+        begins = any(own or to <= span.from_ns for _, to in since) if again else own or not any_own
         if begins:
             found.append(LeaderTerm(span.leader, None, span.from_ns))
-        if begins or (again and (own or not told)):
+        if begins or (again and (own or not any_own)):
             led_ns = max(led_ns, span.to_ns)
     return found
 

@@ -46,8 +46,8 @@ class Spread:
 
     @property
     def _isrs_come_late(self) -> bool:
-        """Whether leaders decide ISRs, and tell them much later (before KIP-497)."""
-        return self.elections.lag_ns > LAG_NS
+        """Whether leaders decide ISRs, and brokers report them much later (before KIP-497)."""
+        return not self.evidence.configuration.tells_isr_at_once
 
     def go_on(self, n: int, from_ns: int, to_ns: int) -> None:
         """Apply what became known during a term: brokers that joined the ISR, and disks that were wiped."""

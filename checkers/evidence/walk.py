@@ -13,7 +13,7 @@ from harness.core.faults import Does
 from harness.core.guarantees import Circumstances, Ruling, standing
 from harness.core.verdict import Standing
 
-_MAY_BE_COMMITTED = "it was committed, if no leader that nobody reported had cut that log before"
+_MAY_BE_COMMITTED = "it was committed, unless a leader that nobody reported had cut that log before"
 _OTHERS_MAY_HAVE_HAD_IT = "all that must have had it lost their disks, and others may have had it"
 
 #: After this time without an answer a leader repeats a request to the controller (controller.socket.timeout.ms).

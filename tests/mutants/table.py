@@ -643,7 +643,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "a leader that stopped later led twice",
         ),
         ("any(own or to <= span.from_ns for", "any(True for", "what was told late is told of a new term"),
-        ("if begins or (again and (own or not told)):", "if begins or again:", "nobody tells late who leads"),
+        ("if begins or (again and (own or not any_own)):", "if begins or again:", "nobody tells late who leads"),
         (
             "in _heard([s for s in spans if s.leader < 0], quiet))",
             "in spans if span.leader < 0)",
@@ -660,7 +660,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "*((last, hidden) for hidden in self.silences.get(None, ()))",
             "who never reported itself never led",
         ),
-        ("min(term.begins_ns, told[number])", "term.begins_ns", "each broker hears at once that it leads"),
+        ("min(term.begins_ns, reported_until_ns[number])", "term.begins_ns", "each broker hears at once that it leads"),
         ("range(len(self.terms))), max)]", "range(len(self.terms))))]", "a term that others told began long before"),
         (
             "self.names.get(self.terms[number].leader), to_ns + self.lag_ns",

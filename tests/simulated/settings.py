@@ -15,7 +15,7 @@ class Seen(StrEnum):
     OFTEN = "often"
     #: Brokers are asked seldom, and leaders have more terms, one after the other.
     SELDOM = "seldom"
-    #: Brokers of an old version tell no leader epochs, and a smaller or larger ISR late.
+    #: Brokers of an old version report no leader epochs, and each change of an ISR late.
     LATE = "late"
 
 
