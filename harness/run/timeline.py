@@ -26,7 +26,8 @@ _TICK = 0.1
 class Stage:
     """Everything that the steps of a timeline act on.
 
-    ``afterwards``: the seconds after the timeline for which its faults may last.
+    ``leader_before`` and ``acknowledged_before`` are of the last inject step, or of the start; ``afterwards``: the
+    seconds after the timeline for which its faults may last.
     """
 
     record: RunRecord
@@ -37,6 +38,7 @@ class Stage:
     display: Display
     elections: Elections
     leader_before: Node | None = field(default=None)
+    acknowledged_before: int = 0
     afterwards: float = 0.0
 
     def show(self) -> None:
@@ -50,6 +52,10 @@ class Stage:
             tuple(node.name for node in view.isr),
             tuple(active.name for active in self.nemesis.active),
         )
+
+    def acknowledged(self) -> int:
+        """How many writes were acknowledged since the last inject step, or the start."""
+        return self.workload.counts().acknowledged - self.acknowledged_before
 
     def tick(self) -> None:
         """Show the present state. Raises ClusterError if a worker has died."""
@@ -142,6 +148,7 @@ def _play(step: steps.Step, number: int, plan: Sequence[Planned], stage: Stage) 
 def _inject(injection: steps.Injection, number: int, stage: Stage) -> None:
     stage.leader_before = stage.observer.view().leader or stage.leader_before
     stage.nemesis.inject(injection, injection.name, injection.pin, generator(stage.record.file.seed, number))
+    stage.acknowledged_before = stage.workload.counts().acknowledged
     stage.tick()
 
 
@@ -179,7 +186,7 @@ def _await(step: steps.Until, number: int, stage: Stage) -> str | None:
             except ClusterError:
                 return None
 
-        return met(condition, view, stage.workload.counts().acknowledged, stage.leader_before, nodes)
+        return met(condition, view, stage.acknowledged(), stage.leader_before, nodes)
 
     if stage.until(holds, condition.within, str(step)):
         return None
@@ -193,8 +200,9 @@ def met(
     leader_before: Node | None,
     nodes: Callable[[Expression], frozenset[Node] | None],
 ) -> bool:
-    """Whether the condition of an ``until`` holds now. ``changed``: another leader than before the last inject. Pure.
+    """Whether the condition of an ``until`` holds now. Pure.
 
+    ``changed``: another leader than before the last inject; ``acknowledged``: so many writes since then.
     ``nodes`` resolves an expression in the same view; None if no node has one of its roles.
     """
     if condition.acknowledged is not None:
@@ -209,7 +217,8 @@ def met(
 
 
 def seen(stage: Stage) -> str:
-    """The last report of every broker on the watched partition, and the number of acknowledged writes."""
+    """The last report of every broker on the watched partition, and how many writes were acknowledged since the last
+    inject."""
     file, now = stage.record.file, stage.record.clock.now()
 
     def name(broker: int) -> str:
@@ -220,4 +229,4 @@ def seen(stage: Stage) -> str:
         f"({(now - s.at_ns) / 1e9:.0f} s ago)"
         for s in stage.observer.sights(file.watch_topic, file.watch_partition)
     ]
-    return "; ".join([*reports, f"{stage.workload.counts().acknowledged} acknowledged"])
+    return "; ".join([*reports, f"{stage.acknowledged()} acknowledged"])

@@ -59,7 +59,7 @@ class Condition(_Part):
 
     isr: Expression | None = Field(None, description="the watched partition's ISR is exactly these nodes")
     leader: Expression | None = Field(None, description="changed (since the last inject), none, or the leader's name")
-    acknowledged: Positive | None = Field(None, description="this many writes are acknowledged")
+    acknowledged: Positive | None = Field(None, description="so many writes, since the last inject or the start")
     within: PositiveDuration = Field(30.0, description="how long it may take")
 
     @model_validator(mode="after")

@@ -24,7 +24,7 @@ from harness.scenario.steps import Condition, Step
 from nemesis.nemesis import Nemesis
 from tests.nemesis.conftest import TOPOLOGY, FakeShell, FullDisk
 from tests.nemesis.conftest import VIEW as PAPER
-from workloads.processes import Workers
+from workloads.processes import Counts, Workers
 
 B1, B2, B3 = (Node(f"b{i}", Role.BROKER, i, f"10.201.0.{10 + i}") for i in (1, 2, 3))
 ALL = (B1, B2, B3)
@@ -81,6 +81,20 @@ class Told:
 
 
 @dataclass
+class Writing:
+    """A workload of which another 250 writes are acknowledged each time that somebody looks."""
+
+    acknowledged: int = 0
+
+    def counts(self) -> Counts:
+        self.acknowledged += 250
+        return Counts(self.acknowledged, self.acknowledged, 0, 0, 0, None)
+
+    def deaths(self) -> list[str]:
+        return []
+
+
+@dataclass
 class Play:
     """A timeline on a cluster on paper."""
 
@@ -108,6 +122,15 @@ def play(tmp_path: Path) -> Iterator[Play]:
             told,
         )
     record.release()
+
+
+def test_only_what_is_acknowledged_after_the_last_inject_counts_as_awaited(play: Play) -> None:
+    writing = Writing()
+    play.stage.workload = writing  # type: ignore[assignment]
+    await_500 = {"until": {"acknowledged": 500, "within": "10s"}}
+    reports = play.follow(await_500, {"inject": {"fault": "pause", "target": "b1"}}, await_500)
+    assert [report.met for report in reports] == [True, True, True]
+    assert writing.acknowledged >= 1000
 
 
 def random_step(**fault: Any) -> dict[str, Any]:
