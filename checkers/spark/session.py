@@ -113,6 +113,13 @@ _abandoned = threading.Event()
 #: How often work is tried if Spark's Java process ends during it.
 _TRIES = 2
 
+#: Static methods that PySpark calls for each column of a query, by their class as PySpark names it.
+_OFTEN_CALLED = {
+    "functions": ("col", "broadcast"),
+    "org.apache.spark.sql.functions": ("expr",),
+    "PythonUtils": ("toSeq",),
+}
+
 T = TypeVar("T")
 
 
@@ -236,6 +243,7 @@ def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
         if _abandoned.is_set():
             _end(gateway)
         SparkContext(conf=spark_conf, gateway=gateway)
+        _remember_names(gateway.jvm)
         # If the master did not answer, the context exists but is stopped; and SQL settings are only checked at their
         # first use.
         SparkSession.builder.getOrCreate().conf.get("spark.app.name")
@@ -243,6 +251,16 @@ def _start(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
         logged = log.read_text(encoding="utf-8", errors="replace")
         raise EnvironmentLacks(refusal(f"{exc}\n{logged}", master, conf, log)) from exc
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+
+
+def _remember_names(jvm: Any) -> None:
+    """Look up what is called often once. PySpark asks the Java process for each column anew, a thousand times per
+    judgement, and Java then looks into each of its two hundred archives for a class of that short name."""
+    for name, methods in _OFTEN_CALLED.items():
+        known = getattr(jvm, name)
+        setattr(jvm, name, known)
+        for method in methods:
+            setattr(known, method, getattr(known, method))
 
 
 @contextmanager
