@@ -228,6 +228,7 @@ def test_what_comes_in_runs_is_looked_for() -> None:
     assert {anomaly for anomaly in BY_NAME.values() if anomaly.comes_in_runs} <= {c.anomaly for c in CHECKERS}
 
 
+@pytest.mark.heavy
 def test_the_recorded_run_is_told_as_it_was(of_corpus: Callable[[str], Judged]) -> None:
     verdict = of_corpus("recorded jepsen-2013 unclean-election").verdict
     assert verdict is not None

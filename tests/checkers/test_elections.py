@@ -626,13 +626,13 @@ def test_of_a_soak_each_record_is_decided_without_a_walk_through_all_faults_and_
     version: str, metadata: str
 ) -> None:
     """(Else, three thousand faults take half an hour: the time grew with their number to the third.)"""
-    lines = [f"{line} controller=3" if line.startswith("saw") else line for line in soak(2000)]
-    told = by_hand(*lines, "send late ok @9 t19998..19999", "end 0..10")
+    lines = [f"{line} controller=3" if line.startswith("saw") else line for line in soak(500)]
+    told = by_hand(*lines, "send late ok @9 t4998..4999", "end 0..10")
     told.rows["faults"] = faults = [Counted(row) for row in told.rows["faults"]]
     Counted.reads = 0
     known = evidence(told, **{**ALONE, "version": version, "metadata": metadata})
-    known = replace(known, logs={TRIAL: Log(np.array([2000]), np.array([0]), np.array([9]), 10)})
-    each = [Case(TRIAL, at * SECOND, at * SECOND, True, 5, 5) for at in (7, 9007, 18007)]
+    known = replace(known, logs={TRIAL: Log(np.array([500]), np.array([0]), np.array([9]), 10)})
+    each = [Case(TRIAL, at * SECOND, at * SECOND, True, 5, 5) for at in (7, 2257, 4507)]
     assert [holders.decided(known, LOST, case).standing for case in each] == [PERMITTED] * 3
     assert Counted.reads < 200 * len(faults)
 
