@@ -85,6 +85,7 @@ RESTARTED = ["place r2 assign @0 t30", "live z @0 e0 r2 t39"]
 
 
 @pytest.mark.parametrize(("got", "standing"), [("r2 t40", UNDECIDED), ("r1 t6", PERMITTED)])
+@pytest.mark.heavy
 def test_all_anomalies_of_the_record_agree(got: str, standing: Standing, spark: SparkSession, tmp_path: Path) -> None:
     lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", f"live a @1 e0 {got}"]
     lines += ["live f @1 e1 r3 t47", "final z @0 e0", "final f @1 e1", "end 0..2"]
@@ -117,6 +118,7 @@ def test_so_does_the_transaction_of_a_missing_record(
 
 
 @pytest.mark.parametrize("earlier", [[], ["live a @2 e0 r1 t5"]])
+@pytest.mark.heavy
 def test_a_record_that_was_there_under_two_epochs_vanished_twice(
     earlier: list[str], spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -131,6 +133,7 @@ def test_a_record_that_was_there_under_two_epochs_vanished_twice(
     ("acknowledged", "standing"),
     [("@1 t4..45", PERMITTED), ("t4..45", UNDECIDED), ("@2 t4..45", UNDECIDED), ("@3 t4..45", UNDECIDED)],
 )
+@pytest.mark.heavy
 def test_a_copy_is_not_acknowledged_that_stands_above_the_one_that_was(
     acknowledged: str, standing: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -149,6 +152,7 @@ TOLD_ALONE = [
 ]
 
 
+@pytest.mark.heavy
 def test_an_acknowledgement_above_it_in_the_same_log_counts_for_what_vanished(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -158,6 +162,7 @@ def test_an_acknowledgement_above_it_in_the_same_log_counts_for_what_vanished(
     assert {one.standing for one in judge(tmp_path, spark).anomalies.values()} == {UNDECIDED}
 
 
+@pytest.mark.heavy
 def test_what_a_member_of_a_group_held_shows_nothing(spark: SparkSession, tmp_path: Path) -> None:
     lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", "live a @1 e0 r2 t40"]
     lines += ["final z @0 e0", "final f @1 e1", "end 0..2"]
@@ -167,6 +172,7 @@ def test_what_a_member_of_a_group_held_shows_nothing(spark: SparkSession, tmp_pa
     assert judge(tmp_path, spark).anomalies["lost"].standing is PERMITTED
 
 
+@pytest.mark.heavy
 def test_a_record_that_was_gone_before_is_not_shown_by_another_at_its_offset(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -184,6 +190,7 @@ def test_a_record_that_was_gone_before_is_not_shown_by_another_at_its_offset(
     }
 
 
+@pytest.mark.heavy
 def test_a_delivery_without_an_epoch_is_that_of_the_known_one(spark: SparkSession, tmp_path: Path) -> None:
     lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", "live a @1 e0 r1 t6"]
     lines += ["live a @1 r2 t6", "final z @0 e0", "final f @1 e1", "end 0..2"]
@@ -196,13 +203,14 @@ def test_a_delivery_without_an_epoch_is_that_of_the_known_one(spark: SparkSessio
     ("got", "standings"),
     [
         (["live r @5 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
-        pytest.param(["live r @5 e0 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}, marks=pytest.mark.heavy),
+        (["live r @5 e0 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
         ([], {"lost": PERMITTED}),
         (["live q @5 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
-        pytest.param(["live q @5 r1 t47"], {"lost": PERMITTED}, marks=pytest.mark.heavy),
+        (["live q @5 r1 t47"], {"lost": PERMITTED}),
     ],
     ids=["it", "it, with an epoch", "nothing", "another at its offset", "another, perhaps of the next leader"],
 )
+@pytest.mark.heavy
 def test_without_epochs_what_a_consumer_got_was_committed_and_a_clean_election_may_not_take_it(
     got: list[str], standings: dict[str, Standing], spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -212,6 +220,7 @@ def test_without_epochs_what_a_consumer_got_was_committed_and_a_clean_election_m
     assert {name: found[name].standing for name in standings} == standings
 
 
+@pytest.mark.heavy
 def test_so_is_what_another_record_took_the_place_of(spark: SparkSession, tmp_path: Path) -> None:
     lines = ["send r ok @5 t10..11", "live r @5 r1 t13", "send z ok @4 t0..1", "final z @4", "send late ok @5 t50..51"]
     lines += ["final late @5", "end 4..6", *without_epochs(WHOLE)]
@@ -228,14 +237,15 @@ _ABOVE = ["send v info t14..", "live v @7 r1 t16"]
     [
         (["send v info t14..", "live v @7 r1 t16"], [], VIOLATION),
         (["send v info t14..", "live v @4 r1 t16"], [], PERMITTED),
-        pytest.param(["send v info t45..", "live v @7 r1 t47"], [], PERMITTED, marks=pytest.mark.heavy),
-        pytest.param(["send v info t14..", "live v @7 r1 t47"], [], PERMITTED, marks=pytest.mark.heavy),
-        pytest.param(["send v info p1 t14..", "live v @7 p1 r1 t16"], [], PERMITTED, marks=pytest.mark.heavy),
-        pytest.param(_ABOVE, ["fault w b1 2..3 kind=wipe"], UNDECIDED, marks=pytest.mark.heavy),
-        pytest.param(_ABOVE, ["fault w b3 2..3 kind=wipe"], VIOLATION, marks=pytest.mark.heavy),
+        (["send v info t45..", "live v @7 r1 t47"], [], PERMITTED),
+        (["send v info t14..", "live v @7 r1 t47"], [], PERMITTED),
+        (["send v info p1 t14..", "live v @7 p1 r1 t16"], [], PERMITTED),
+        (_ABOVE, ["fault w b1 2..3 kind=wipe"], UNDECIDED),
+        (_ABOVE, ["fault w b3 2..3 kind=wipe"], VIOLATION),
     ],
     ids=["above", "below", "of the next term", "of either", "in another partition", "leader wiped", "other wiped"],
 )
+@pytest.mark.heavy
 def test_without_epochs_what_stood_below_what_a_consumer_got_was_committed_too(
     above: list[str], more: list[str], standing: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
