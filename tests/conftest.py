@@ -27,9 +27,11 @@ def pytest_configure() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> SparkSession:
-    """The one Spark session of the whole test run; it ends with the process."""
-    return session()
+def spark(request: pytest.FixtureRequest) -> SparkSession:
+    """The one Spark session of the whole test run; it ends with the process. It judges tiny runs; with a proof among
+    the tests, also larger ones."""
+    proof = any(item.get_closest_marker("proof") for item in request.session.items)
+    return session(rows=[] if proof else [1])
 
 
 @pytest.fixture(scope="session")

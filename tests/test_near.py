@@ -110,6 +110,7 @@ def here() -> Graph:
     return Graph()
 
 
+@pytest.mark.heavy
 def test_a_change_here_runs_every_test_that_imports_what_changed(here: Graph) -> None:
     imported = {path for test in here.tests for path in here.sources[test].imports}
     assert len(imported) > 100

@@ -1350,6 +1350,7 @@ def random_reports(rng: Random, without: float) -> list[str]:
 
 @pytest.mark.parametrize("settings", [UNCLEAN, ALONE, {}], ids=["unclean", "alone", "clean"])
 @pytest.mark.parametrize("without", [0, 0.1, 0.5, 1])
+@pytest.mark.heavy
 def test_any_reports_are_judged_and_none_is_surer_when_some_epochs_are_missing(
     without: float, settings: dict[str, Any]
 ) -> None:

@@ -1,15 +1,25 @@
 """A record that a consumer still got after an event was not taken by that event."""
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from checkers.evidence.causes import runs
+from checkers.evidence.losses import losses_of
+from checkers.evidence.standing import observed, worst_ruling
+from checkers.evidence.store import AnomalyStore
+from checkers.history import History
 from checkers.judge import judge
-from harness.core.anomalies import LOST, VANISHED, Anomaly
+from harness.core.anomalies import BY_NAME, LOST, VANISHED, Anomaly
+from harness.core.guarantees import LOSS
 from harness.core.verdict import Standing
-from tests.checkers.notation import by_hand, write
+from harness.history.paths import ANOMALIES
+from tests.checkers.notation import apart, by_hand, write
 from tests.checkers.test_holders import ALONE, CUT, LONELY, OLD, UNCLEAN, WHOLE, decided, saw, without_epochs
 
 PERMITTED, VIOLATION, UNDECIDED = Standing.PERMITTED, Standing.VIOLATION, Standing.UNDECIDED
@@ -73,6 +83,44 @@ def test_one_that_only_an_earlier_leader_can_have_served_is_no_doubt_of_a_violat
     assert decided(*lines, *saw("b2,b3", "26..60", 2, 1, "2,3"), *CUT, **UNCLEAN).standing is VIOLATION
 
 
+Lines = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found of one anomaly in one history."""
+
+    count: int
+    standing: Standing
+    rows: list[dict[str, Any]]
+
+
+Outcomes = dict[Lines, dict[str, Found]]
+
+
+def judged(run: Path, spark: SparkSession, histories: Collection[Lines], **settings: Any) -> Outcomes:
+    """The losses of each history, by their names. All are judged as one run, each a topic of its own. Their faults are
+    the same, and happen once."""
+    [faults] = {tuple(line for line in lines if line.startswith("fault")) for lines in histories}
+    each = apart([line for line in lines if line not in faults] for lines in histories)
+    write(run, [by_hand(*faults), *each], **settings)
+    anomalies, history = judge(run, spark).anomalies, History.read(run, spark)
+    losses = losses_of(history, AnomalyStore.read(run), observed(history.stored, history.seen))
+    outcomes: Outcomes = {lines: {} for lines in histories}
+    for name in anomalies.keys() & {anomaly.name for anomaly in LOSS}:
+        ranges, rows = losses.ranges(BY_NAME[name]), pq.read_table(run / ANOMALIES / name).to_pylist()
+        ruling, _, count = worst_ruling(ranges)
+        assert (anomalies[name].count, anomalies[name].standing) == (count, ruling.standing)
+        assert anomalies[name].runs == (runs(history, ranges) if BY_NAME[name].comes_in_runs else [])
+        for lines, told in zip(histories, each, strict=True):
+            own = [one for one in ranges if one.topic == told.topic]
+            if own:
+                ruling, _, count = worst_ruling(own)
+                its = [row for row in rows if row["topic"] == told.topic]
+                outcomes[lines][name] = Found(count, ruling.standing, its)
+    return outcomes
+
+
 CUT_SEEN = [
     "fault cut b1 3..12 kind=isolate clients=kept",
     *saw("b1,b2", "0..3", 1, 0, "1,2,3"),
@@ -82,67 +130,114 @@ CUT_SEEN = [
 ]
 _AS_RECEIVED = ("offset", "sent_ns", "acknowledged_ns", "read_epoch", "last_read_ns")
 RESTARTED = ["place r2 assign @0 t30", "live z @0 e0 r2 t39"]
+AT_RISK: dict[str, Any] = {"unclean_election": True, "min_insync_replicas": 1}
+
+AGREEING = {"r2 t40": UNDECIDED, "r1 t6": PERMITTED}
+EARLIER: list[list[str]] = [[], ["live a @2 e0 r1 t5"]]
 
 
-@pytest.mark.parametrize(("got", "standing"), [("r2 t40", UNDECIDED), ("r1 t6", PERMITTED)])
-@pytest.mark.heavy
-def test_all_anomalies_of_the_record_agree(got: str, standing: Standing, spark: SparkSession, tmp_path: Path) -> None:
+def overwritten(got: str) -> Lines:
     lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", f"live a @1 e0 {got}"]
     lines += ["live f @1 e1 r3 t47", "final z @0 e0", "final f @1 e1", "end 0..2"]
-    write(tmp_path, [by_hand(*lines, *RESTARTED, *CUT_SEEN)], unclean_election=True, min_insync_replicas=1)
-    found = judge(tmp_path, spark).anomalies
+    return (*lines, *RESTARTED, *CUT_SEEN)
+
+
+def under_two_epochs(earlier: list[str]) -> Lines:
+    lines = ["send z ok @0 t0..1", "send y info t4..", "send a info t4..", "send f ok @1 t13..14"]
+    lines += ["live f @1 e1 r2 t39", "live a @2 e1 r2 t40", "final z @0 e0", "final f @1 e1", "end 0..2", *earlier]
+    return (*lines, *RESTARTED, *CUT_SEEN)
+
+
+def also_without_epoch() -> Lines:
+    lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", "live a @1 e0 r1 t6"]
+    lines += ["live a @1 r2 t6", "final z @0 e0", "final f @1 e1", "end 0..2"]
+    return (*lines, *CUT_SEEN)
+
+
+@pytest.fixture(scope="module")
+def of_cut(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    histories = [*map(overwritten, AGREEING), *map(under_two_epochs, EARLIER), also_without_epoch()]
+    return judged(tmp_path_factory.mktemp("cut"), spark, histories, **AT_RISK)
+
+
+@pytest.mark.parametrize(("got", "standing"), AGREEING.items())
+@pytest.mark.heavy
+def test_all_anomalies_of_the_record_agree(got: str, standing: Standing, of_cut: Outcomes) -> None:
+    found = of_cut[overwritten(got)]
     assert {found[name].standing for name in ("lost", "vanished", "rewritten_offset")} == {standing}
 
 
-_IN_P1 = ["send q ok @0 p1 x1 w2 t4..5", "final q @0 p1 e0", "end 0..1 p1"]
-
-
-@pytest.mark.parametrize(("found_too", "anomaly"), [([], "committed_lost"), (_IN_P1, "fractured")])
-@pytest.mark.parametrize(
-    ("got", "standing"),
-    [(["r2 t40"], UNDECIDED), (["r1 t6"], PERMITTED), (["r1 t6", "r2 t40"], UNDECIDED), ([], PERMITTED)],
-)
+@pytest.mark.parametrize("earlier", EARLIER)
 @pytest.mark.heavy
-def test_so_does_the_transaction_of_a_missing_record(
-    got: list[str], standing: Standing, found_too: list[str], anomaly: str, spark: SparkSession, tmp_path: Path
-) -> None:
-    lines = ["send z ok @0 t0..1", "txn 1 commit ok 3..6..7 w2", "send a ok @1 x1 w2 t4..5", "send f ok @1 t45..46"]
-    lines += ["live f @1 e1 r3 t47", "final z @0 e0", "final f @1 e1", "end 0..2", *found_too]
-    lines += [f"live a @1 e0 {one}" for one in got]
-    settings: dict[str, Any] = {"unclean_election": True, "min_insync_replicas": 1, "isolation_level": "read_committed"}
-    write(tmp_path, [by_hand(*lines, *RESTARTED, *CUT_SEEN)], **settings)
-    found = judge(tmp_path, spark).anomalies
-    assert {name: found[name].standing for name in ("lost", anomaly)} == {"lost": standing, anomaly: standing}
-    told = [{name: found[one].examples[0][name] for name in _AS_RECEIVED} for one in ("lost", anomaly)]
-    assert told[0] == told[1]
-
-
-@pytest.mark.parametrize("earlier", [[], ["live a @2 e0 r1 t5"]])
-@pytest.mark.heavy
-def test_a_record_that_was_there_under_two_epochs_vanished_twice(
-    earlier: list[str], spark: SparkSession, tmp_path: Path
-) -> None:
-    lines = ["send z ok @0 t0..1", "send y info t4..", "send a info t4..", "send f ok @1 t13..14"]
-    lines += ["live f @1 e1 r2 t39", "live a @2 e1 r2 t40", "final z @0 e0", "final f @1 e1", "end 0..2", *earlier]
-    write(tmp_path, [by_hand(*lines, *RESTARTED, *CUT_SEEN)], unclean_election=True, min_insync_replicas=1)
-    found = judge(tmp_path, spark).anomalies["vanished"]
+def test_a_record_that_was_there_under_two_epochs_vanished_twice(earlier: list[str], of_cut: Outcomes) -> None:
+    found = of_cut[under_two_epochs(earlier)]["vanished"]
     assert (found.count, found.standing) == (1 + len(earlier), VIOLATION)
 
 
-@pytest.mark.parametrize(
-    ("acknowledged", "standing"),
-    [("@1 t4..45", PERMITTED), ("t4..45", UNDECIDED), ("@2 t4..45", UNDECIDED), ("@3 t4..45", UNDECIDED)],
-)
+@pytest.mark.heavy
+def test_a_delivery_without_an_epoch_is_that_of_the_known_one(of_cut: Outcomes) -> None:
+    found = of_cut[also_without_epoch()]["vanished"]
+    assert (found.count, found.standing) == (1, PERMITTED)
+
+
+_IN_P1 = ["send q ok @0 p1 x1 w2 t4..5", "final q @0 p1 e0", "end 0..1 p1"]
+FOUND_TOO: list[tuple[list[str], str]] = [([], "committed_lost"), (_IN_P1, "fractured")]
+RECEIVED: list[tuple[list[str], Standing]] = [
+    (["r2 t40"], UNDECIDED),
+    (["r1 t6"], PERMITTED),
+    (["r1 t6", "r2 t40"], UNDECIDED),
+    ([], PERMITTED),
+]
+
+
+def in_transaction(got: list[str], found_too: list[str]) -> Lines:
+    lines = ["send z ok @0 t0..1", "txn 1 commit ok 3..6..7 w2", "send a ok @1 x1 w2 t4..5", "send f ok @1 t45..46"]
+    lines += ["live f @1 e1 r3 t47", "final z @0 e0", "final f @1 e1", "end 0..2", *found_too]
+    return (*lines, *(f"live a @1 e0 {one}" for one in got), *RESTARTED, *CUT_SEEN)
+
+
+@pytest.fixture(scope="module")
+def of_transactions(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    histories = [in_transaction(got, found_too) for got, _ in RECEIVED for found_too, _ in FOUND_TOO]
+    run = tmp_path_factory.mktemp("transactions")
+    return judged(run, spark, histories, isolation_level="read_committed", **AT_RISK)
+
+
+@pytest.mark.parametrize(("found_too", "anomaly"), FOUND_TOO)
+@pytest.mark.parametrize(("got", "standing"), RECEIVED)
+@pytest.mark.heavy
+def test_so_does_the_transaction_of_a_missing_record(
+    got: list[str], standing: Standing, found_too: list[str], anomaly: str, of_transactions: Outcomes
+) -> None:
+    found = of_transactions[in_transaction(got, found_too)]
+    assert {name: found[name].standing for name in ("lost", anomaly)} == {"lost": standing, anomaly: standing}
+    [lost], [of_transaction] = found["lost"].rows, found[anomaly].rows
+    assert {name: lost[name] for name in _AS_RECEIVED} == {name: of_transaction[name] for name in _AS_RECEIVED}
+
+
+ACKNOWLEDGED = {"@1 t4..45": PERMITTED, "t4..45": UNDECIDED, "@2 t4..45": UNDECIDED, "@3 t4..45": UNDECIDED}
+
+
+def copied(acknowledged: str) -> Lines:
+    lines = ["send z ok @0 t0..1", f"send a ok {acknowledged}", "send f ok @2 t13..14", "live a @2 e0 r1 t6"]
+    return (*lines, "final z @0 e0", "final a @1 e1", "final f @2 e1", "end 0..3", *CUT_SEEN)
+
+
+@pytest.fixture(scope="module")
+def of_copies(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    histories = [*map(copied, ACKNOWLEDGED)]
+    return judged(tmp_path_factory.mktemp("copies"), spark, histories, idempotence=False, **AT_RISK)
+
+
+@pytest.mark.parametrize(("acknowledged", "standing"), ACKNOWLEDGED.items())
 @pytest.mark.heavy
 def test_a_copy_is_not_acknowledged_that_stands_above_the_one_that_was(
-    acknowledged: str, standing: Standing, spark: SparkSession, tmp_path: Path
+    acknowledged: str, standing: Standing, of_copies: Outcomes
 ) -> None:
-    lines = ["send z ok @0 t0..1", f"send a ok {acknowledged}", "send f ok @2 t13..14", "live a @2 e0 r1 t6"]
-    lines += ["final z @0 e0", "final a @1 e1", "final f @2 e1", "end 0..3", *CUT_SEEN]
-    write(tmp_path, [by_hand(*lines)], unclean_election=True, min_insync_replicas=1, idempotence=False)
-    found = judge(tmp_path, spark).anomalies["vanished"]
+    found = of_copies[copied(acknowledged)]["vanished"]
     assert (found.count, found.standing) == (1, standing)
-    assert (found.examples[0]["acknowledged_ns"] is None) is (standing is PERMITTED)
+    [row] = found.rows
+    assert (row["acknowledged_ns"] is None) is (standing is PERMITTED)
 
 
 #: What b1 acknowledged above it, when nobody else was in the ISR that was told, makes it no less committed.
@@ -167,8 +262,7 @@ def test_what_a_member_of_a_group_held_shows_nothing(spark: SparkSession, tmp_pa
     lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", "live a @1 e0 r2 t40"]
     lines += ["final z @0 e0", "final f @1 e1", "end 0..2"]
     members: dict[str, Any] = {"consumer 102": {}}
-    settings: dict[str, Any] = {"unclean_election": True, "min_insync_replicas": 1, "grouped": True, "clients": members}
-    write(tmp_path, [by_hand(*lines, *RESTARTED, *CUT_SEEN)], **settings)
+    write(tmp_path, [by_hand(*lines, *RESTARTED, *CUT_SEEN)], grouped=True, clients=members, **AT_RISK)
     assert judge(tmp_path, spark).anomalies["lost"].standing is PERMITTED
 
 
@@ -181,7 +275,7 @@ def test_a_record_that_was_gone_before_is_not_shown_by_another_at_its_offset(
     lines += ["fault cut b1 3..12 kind=isolate clients=kept", "fault cut-2 b2 30..50 kind=isolate clients=kept"]
     lines += [*saw("b1,b2,b3", "0..3", 1, 0, "1,2,3"), *saw("b1,b2,b3", "4..7", 1, 0, "1")]
     lines += [*saw("b1,b2,b3", "8..40", 2, 1, "2"), *saw("b1,b2,b3", "41..80", 3, 2, "3")]
-    write(tmp_path, [by_hand(*lines)], unclean_election=True, min_insync_replicas=1)
+    write(tmp_path, [by_hand(*lines)], **AT_RISK)
     found = judge(tmp_path, spark).anomalies
     assert {name: found[name].standing for name in ("lost", "vanished", "rewritten_offset")} == {
         "lost": PERMITTED,
@@ -190,66 +284,76 @@ def test_a_record_that_was_gone_before_is_not_shown_by_another_at_its_offset(
     }
 
 
-@pytest.mark.heavy
-def test_a_delivery_without_an_epoch_is_that_of_the_known_one(spark: SparkSession, tmp_path: Path) -> None:
-    lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", "live a @1 e0 r1 t6"]
-    lines += ["live a @1 r2 t6", "final z @0 e0", "final f @1 e1", "end 0..2"]
-    write(tmp_path, [by_hand(*lines, *CUT_SEEN)], unclean_election=True, min_insync_replicas=1)
-    found = judge(tmp_path, spark).anomalies["vanished"]
-    assert (found.count, found.standing) == (1, PERMITTED)
+GIVEN: dict[str, tuple[list[str], dict[str, Standing]]] = {
+    "it": (["live r @5 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
+    "it, with an epoch": (["live r @5 e0 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
+    "nothing": ([], {"lost": PERMITTED}),
+    "another at its offset": (["live q @5 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
+    "another, perhaps of the next leader": (["live q @5 r1 t47"], {"lost": PERMITTED}),
+}
+_ABOVE = ["send v info t14..", "live v @7 r1 t16"]
+ABOVE = {
+    "above": (_ABOVE, VIOLATION),
+    "below": (["send v info t14..", "live v @4 r1 t16"], PERMITTED),
+    "of the next term": (["send v info t45..", "live v @7 r1 t47"], PERMITTED),
+    "of either": (["send v info t14..", "live v @7 r1 t47"], PERMITTED),
+    "in another partition": (["send v info p1 t14..", "live v @7 p1 r1 t16"], PERMITTED),
+}
 
 
-@pytest.mark.parametrize(
-    ("got", "standings"),
-    [
-        (["live r @5 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
-        (["live r @5 e0 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
-        ([], {"lost": PERMITTED}),
-        (["live q @5 r1 t13"], {"lost": VIOLATION, "vanished": VIOLATION}),
-        (["live q @5 r1 t47"], {"lost": PERMITTED}),
-    ],
-    ids=["it", "it, with an epoch", "nothing", "another at its offset", "another, perhaps of the next leader"],
-)
+def given(got: list[str]) -> Lines:
+    lines = ["send r ok @5 t10..11", "send q info t10..", "send late ok @4 t50..51", "final late @4", "end 0..5", *got]
+    return (*lines, *without_epochs(WHOLE))
+
+
+def given_and_replaced() -> Lines:
+    lines = ["send r ok @5 t10..11", "live r @5 r1 t13", "send z ok @4 t0..1", "final z @4", "send late ok @5 t50..51"]
+    return (*lines, "final late @5", "end 4..6", *without_epochs(WHOLE))
+
+
+def below(above: list[str], *more: str) -> Lines:
+    lines = ["send r ok @5 t10..11", "send late ok @3 t50..51", "final late @3", "end 0..4", "end 0..0 p1"]
+    return (*lines, *above, *more, *without_epochs(WHOLE))
+
+
+@pytest.fixture(scope="module")
+def of_old(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    histories = [*(given(got) for got, _ in GIVEN.values()), given_and_replaced()]
+    histories += [below(above) for above, _ in ABOVE.values()]
+    return judged(tmp_path_factory.mktemp("old"), spark, histories, **ALONE, **OLD)
+
+
+@pytest.mark.parametrize(("got", "standings"), GIVEN.values(), ids=GIVEN)
 @pytest.mark.heavy
 def test_without_epochs_what_a_consumer_got_was_committed_and_a_clean_election_may_not_take_it(
-    got: list[str], standings: dict[str, Standing], spark: SparkSession, tmp_path: Path
+    got: list[str], standings: dict[str, Standing], of_old: Outcomes
 ) -> None:
-    lines = ["send r ok @5 t10..11", "send q info t10..", "send late ok @4 t50..51", "final late @4", "end 0..5", *got]
-    write(tmp_path, [by_hand(*lines, *without_epochs(WHOLE))], **ALONE, **OLD)
-    found = judge(tmp_path, spark).anomalies
+    found = of_old[given(got)]
     assert {name: found[name].standing for name in standings} == standings
 
 
 @pytest.mark.heavy
-def test_so_is_what_another_record_took_the_place_of(spark: SparkSession, tmp_path: Path) -> None:
-    lines = ["send r ok @5 t10..11", "live r @5 r1 t13", "send z ok @4 t0..1", "final z @4", "send late ok @5 t50..51"]
-    lines += ["final late @5", "end 4..6", *without_epochs(WHOLE)]
-    write(tmp_path, [by_hand(*lines)], **ALONE, **OLD)
-    found = judge(tmp_path, spark).anomalies
+def test_so_is_what_another_record_took_the_place_of(of_old: Outcomes) -> None:
+    found = of_old[given_and_replaced()]
     assert {found[name].standing for name in ("lost", "vanished", "rewritten_offset")} == {VIOLATION}
 
 
-_ABOVE = ["send v info t14..", "live v @7 r1 t16"]
+@pytest.mark.parametrize(("above", "standing"), ABOVE.values(), ids=ABOVE)
+@pytest.mark.heavy
+def test_without_epochs_what_stood_below_what_a_consumer_got_was_committed_too(
+    above: list[str], standing: Standing, of_old: Outcomes
+) -> None:
+    found = of_old[below(above)]["lost"]
+    assert (found.count, found.standing) == (1, standing)
 
 
 @pytest.mark.parametrize(
-    ("above", "more", "standing"),
-    [
-        (["send v info t14..", "live v @7 r1 t16"], [], VIOLATION),
-        (["send v info t14..", "live v @4 r1 t16"], [], PERMITTED),
-        (["send v info t45..", "live v @7 r1 t47"], [], PERMITTED),
-        (["send v info t14..", "live v @7 r1 t47"], [], PERMITTED),
-        (["send v info p1 t14..", "live v @7 p1 r1 t16"], [], PERMITTED),
-        (_ABOVE, ["fault w b1 2..3 kind=wipe"], UNDECIDED),
-        (_ABOVE, ["fault w b3 2..3 kind=wipe"], VIOLATION),
-    ],
-    ids=["above", "below", "of the next term", "of either", "in another partition", "leader wiped", "other wiped"],
+    ("wiped", "standing"), [("b1", UNDECIDED), ("b3", VIOLATION)], ids=["leader wiped", "other wiped"]
 )
 @pytest.mark.heavy
-def test_without_epochs_what_stood_below_what_a_consumer_got_was_committed_too(
-    above: list[str], more: list[str], standing: Standing, spark: SparkSession, tmp_path: Path
+def test_but_not_certainly_where_its_leader_was_wiped(
+    wiped: str, standing: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
-    lines = ["send r ok @5 t10..11", "send late ok @3 t50..51", "final late @3", "end 0..4", "end 0..0 p1"]
-    write(tmp_path, [by_hand(*lines, *above, *more, *without_epochs(WHOLE))], **ALONE, **OLD)
-    found = judge(tmp_path, spark).anomalies
-    assert (found["lost"].count, found["lost"].standing) == (1, standing)
+    write(tmp_path, [by_hand(*below(_ABOVE, f"fault w {wiped} 2..3 kind=wipe"))], **ALONE, **OLD)
+    found = judge(tmp_path, spark).anomalies["lost"]
+    assert (found.count, found.standing) == (1, standing)

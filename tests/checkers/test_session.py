@@ -87,6 +87,15 @@ def test_many_small_runs_are_a_long_job_of_small_ones(tmp_path: Path) -> None:
     assert "spark.buffer.pageSize" not in settings("spark://there:7077", {}, tmp_path, rows=[1])
 
 
+def test_code_is_compiled_for_queries_where_it_pays_off(tmp_path: Path) -> None:
+    codegen = "spark.sql.codegen.wholeStage"
+    assert settings("local", {}, tmp_path, rows=[2_000, 4_000])[codegen] == "false"
+    assert settings("local", {codegen: "true"}, tmp_path, rows=[2_000])[codegen] == "true"
+    for rows in ([], [2_000, 50_000], [10**7]):
+        assert codegen not in settings("local", {}, tmp_path, rows=rows)
+    assert codegen not in settings("spark://there:7077", {}, tmp_path, rows=[2_000])
+
+
 def test_driver_memory_is_at_most_6_gib() -> None:
     assert 0 < driver_memory() <= 6 << 30
 
@@ -233,6 +242,7 @@ def test_a_configuration_directory_with_anything_in_it_is_left_alone(empty: bool
 _USED = "from checkers.spark.class_archive import used; print(used())"
 
 
+@pytest.mark.heavy
 def test_the_archive_of_classes_is_used_by_the_java_that_made_it() -> None:
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
     told = subprocess.run([java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=True)

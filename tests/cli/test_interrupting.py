@@ -31,6 +31,7 @@ def _judging(run: Path) -> Callable[[psutil.Process], list[Path]]:
 
 
 @pytest.mark.parametrize("moment", ["a process of Spark's is there", long_case("the run is being judged")])
+@pytest.mark.heavy
 def test_check_interrupted_says_so_in_a_line_and_leaves_no_process(moment: str, tmp_path: Path) -> None:
     run = Path(shutil.copytree(EXAMPLE, tmp_path / "run"))
     before = sorted(path.name for path in run.iterdir())
