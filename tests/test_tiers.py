@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,21 @@ def test_any_that_fails_fails_all_and_all_are_shown(
     commands = [python(f"print({name}, flush=True); exit({n})") for name, n in enumerate(codes)]
     assert beside(*commands) == code
     assert capfdbinary.readouterr().out == b"0\n1\n2\n"
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_each_has_temporary_files_of_its_own_which_are_kept_if_any_failed(
+    code: int, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    told = "import os; root = os.environ['PYTEST_DEBUG_TEMPROOT']; print(root, os.listdir(root), flush=True)"
+    assert beside(python(told), python(f"{told}; exit({code})")) == code
+    one, other = (line.split() for line in capfdbinary.readouterr().out.decode().splitlines())
+    assert (one[1], other[1]) == ("[]", "[]")
+    assert one[0] != other[0]
+    kept = Path(one[0]).parent
+    assert kept == Path(other[0]).parent
+    assert kept.exists() is (code != 0)
+    shutil.rmtree(kept, ignore_errors=True)
 
 
 def test_they_run_at_once(tmp_path: Path) -> None:

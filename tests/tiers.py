@@ -8,6 +8,7 @@ machine, the core of the proof and the heavy.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from itertools import chain
+from pathlib import Path
 
 _FAST = "not cluster and not proof and not heavy and not long and not lab"
 #: The tests that wait longest, or are most. Each group of paths is a separate part.
@@ -24,6 +26,7 @@ _APART = (
     ("tests/nemesis",),
     ("tests/cli", "tests/providers"),
     ("tests/history", "tests/importing", "tests/scenario", "tests/suite"),
+    ("tests/checkers", "tests/mutants"),
 )
 
 #: A command that only gets the time that others leave. (Linux may first share the time between sessions.)
@@ -53,16 +56,21 @@ def beside(shown: Sequence[str], *meanwhile: Sequence[str]) -> int:
     """Run commands at the same time. The output of all but the first is shown at the end. Returns the first exit code
     that is not 0.
 
-    Whatever ends this ends all: none outlives it.
+    Each has temporary files of its own: at their ends two processes of pytest would clear away the same. They are kept
+    if one failed. Whatever ends this ends all: none outlives it.
     """
+    temporary = Path(tempfile.mkdtemp(prefix="tests-"))
     with ExitStack() as stack:
         others = []
-        for command in meanwhile:
+        for n, command in enumerate(meanwhile, 1):
             printed = stack.enter_context(tempfile.TemporaryFile())
-            other = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True)
+            kept = _with_temporary(temporary / str(n))
+            other = subprocess.Popen(
+                command, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True, env=kept
+            )
             others.append((other, printed))
         try:
-            with subprocess.Popen(shown) as first:
+            with subprocess.Popen(shown, env=_with_temporary(temporary / "0")) as first:
                 try:
                     codes = (first.wait(), *(other.wait() for other, _ in others))
                 except SystemExit:
@@ -79,7 +87,16 @@ def beside(shown: Sequence[str], *meanwhile: Sequence[str]) -> int:
                 printed.seek(0)
                 sys.stdout.buffer.write(printed.read())
             sys.stdout.flush()
-    return next((code for code in codes if code), 0)
+    code = next((code for code in codes if code), 0)
+    if code == 0:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return code
+
+
+def _with_temporary(directory: Path) -> dict[str, str]:
+    """The environment of a process of pytest that keeps its temporary files in a new directory."""
+    directory.mkdir()
+    return {**os.environ, "PYTEST_DEBUG_TEMPROOT": str(directory)}
 
 
 def main(tier: Sequence[Sequence[str]]) -> int:

@@ -985,6 +985,7 @@ def _misplaced(run: Path, spark: SparkSession) -> list[dict[str, Any]]:
     [("k1", "k2", True), ("k1", "keyless", True), ("", "k1", True), ("k1", "k1", False), ("", "", False)],
 )
 @pytest.mark.parametrize("also", ["", "live a @0"], ids=["found", "read"])
+@pytest.mark.heavy
 def test_where_all_keys_are_the_same_what_was_sent_is_compared_with_what_was_read(
     sent: str, read: str, found: bool, also: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -1075,6 +1076,7 @@ def of_policy(run: Path, spark: SparkSession, policy: str, *lines: str) -> Histo
 
 
 @POLICIES
+@pytest.mark.heavy
 def test_nothing_has_vanished_from_its_place_in_a_compacted_topic_that_is_elsewhere(
     policy: str, compacted: bool, spark: SparkSession, tmp_path: Path
 ) -> None:

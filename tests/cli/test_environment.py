@@ -73,6 +73,7 @@ def test_whatever_the_locale_a_line_can_be_written(locale: str) -> None:
 
 
 @pytest.mark.parametrize("locale", ["C", "en_US.ISO-8859-1", "C.UTF-8"])
+@pytest.mark.heavy
 def test_whatever_the_locale_what_is_printed_for_programs_is_read_back_the_same(locale: str, tmp_path: Path) -> None:
     in_it = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert json.loads(program("schema", **in_it).out) == json_schema()

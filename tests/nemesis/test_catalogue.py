@@ -69,6 +69,7 @@ def test_a_fault_of_one_line_is_loaded_injected_recorded_and_healed(tmp_path: Pa
         ("[inject: {fault: lull, target: b1}, inject: {fault: wipe, target: b1}]", "'b1' has not ended"),
     ],
 )
+@pytest.mark.heavy
 def test_what_is_wrong_of_it_is_said_as_of_any_other(timeline: str, says: str, tmp_path: Path) -> None:
     ran = run_toy(tmp_path, timeline)
     assert ran.returncode != 0

@@ -69,6 +69,7 @@ def test_a_delay_is_like_the_one_before_as_far_as_is_asked(correlation: float) -
 
 @pytest.mark.parametrize("correlation", [0.0, 0.5, 0.9])
 @pytest.mark.parametrize("distribution", ["uniform", "normal", "pareto"])
+@pytest.mark.heavy
 def test_delays_vary_as_asked_however_they_correlate(distribution: str, correlation: float) -> None:
     options = ("--delay", "10", "--jitter", "1", "--distribution", distribution, "--correlation", str(correlation))
     delays = sorted(hold for hold in held(*options, packets=200_000) if hold is not None)
