@@ -110,7 +110,7 @@ def here() -> Graph:
     return Graph()
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_a_change_here_runs_every_test_that_imports_what_changed(here: Graph) -> None:
     imported = {path for test in here.tests for path in here.sources[test].imports}
     assert len(imported) > 100
@@ -120,7 +120,7 @@ def test_a_change_here_runs_every_test_that_imports_what_changed(here: Graph) ->
         assert direct <= {*choice.run, *choice.long}, path
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_a_worker_is_run_by_its_name_alone_and_is_touched_all_the_same(here: Graph) -> None:
     assert "tests/workloads/test_running.py" in choose(["workloads/worker.py"], here).run
 

@@ -40,7 +40,7 @@ def found(spark: SparkSession, tmp_path: Path) -> Runs:
     return write_and_judge
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_what_was_lost_under_one_leader_is_one_run(found: Runs) -> None:
     runs = found(
         "send a ok @0 t1..2",
@@ -228,7 +228,7 @@ def test_what_comes_in_runs_is_looked_for() -> None:
     assert {anomaly for anomaly in BY_NAME.values() if anomaly.comes_in_runs} <= {c.anomaly for c in CHECKERS}
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_the_recorded_run_is_told_as_it_was(of_corpus: Callable[[str], Judged]) -> None:
     verdict = of_corpus("recorded jepsen-2013 unclean-election").verdict
     assert verdict is not None

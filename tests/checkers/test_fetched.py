@@ -247,7 +247,7 @@ TOLD_ALONE = [
 ]
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_an_acknowledgement_above_it_in_the_same_log_counts_for_what_vanished(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -257,7 +257,7 @@ def test_an_acknowledgement_above_it_in_the_same_log_counts_for_what_vanished(
     assert {one.standing for one in judge(tmp_path, spark).anomalies.values()} == {UNDECIDED}
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_what_a_member_of_a_group_held_shows_nothing(spark: SparkSession, tmp_path: Path) -> None:
     lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", "live a @1 e0 r2 t40"]
     lines += ["final z @0 e0", "final f @1 e1", "end 0..2"]
@@ -266,7 +266,7 @@ def test_what_a_member_of_a_group_held_shows_nothing(spark: SparkSession, tmp_pa
     assert judge(tmp_path, spark).anomalies["lost"].standing is PERMITTED
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 def test_a_record_that_was_gone_before_is_not_shown_by_another_at_its_offset(
     spark: SparkSession, tmp_path: Path
 ) -> None:

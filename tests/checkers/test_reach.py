@@ -647,7 +647,7 @@ SEEN_OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in SEEN_LATE)
         *("imported, afterwards", "imported, meanwhile", "imported, too late", "imported, overtaken"),
     ],
 )
-@pytest.mark.heavy
+@pytest.mark.long
 def test_a_copy_is_permitted_where_it_may_have_been_sent_again(
     anomaly: str,
     lines: tuple[str, ...],

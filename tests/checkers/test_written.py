@@ -155,7 +155,7 @@ LATER = [
 ]
 
 
-@pytest.mark.heavy
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("lines", "settings", "standing"),
     [

@@ -27,7 +27,7 @@ def samples() -> Iterator[Sample]:
             f"recorded {file.parent.relative_to(EXAMPLES).parent}".replace("/", " "), partial(_copy, file.parent)
         )
     for file in sorted(test_recorded_runs.RECORDED.glob("*/run.json")):
-        yield Sample(f"recorded {file.parent.name}", partial(_copy, file.parent), heavy=True)
+        yield Sample(f"recorded {file.parent.name}", partial(_copy, file.parent), long=True)
     yield Sample("recorded with plants", _plant_in_recorded, planted=True)
     for kind in KINDS:
         yield Sample(f"planted {kind.name}", partial(_plant, kind), planted=True)
@@ -42,15 +42,15 @@ def _by_hand() -> Iterator[Sample]:
     yield _cases("partial", delivery.PARTIAL, **delivery.SILENT)
     yield _cases("read by a group", delivery.GROUPED, grouped=True)
     for n, one in enumerate(delivery.ALONE):
-        yield replace(_cases(f"alone {n}", [one]), heavy=True)
+        yield replace(_cases(f"alone {n}", [one]), long=True)
     yield _cases("committed by a group", test_groups.CASES, grouped=True)
     yield _cases("transactions, read_committed", transactions.CASES, **transactions.settings("read_committed"))
     yield _cases(
         "transactions, read_uncommitted", transactions.UNCOMMITTED, **transactions.settings("read_uncommitted")
     )
-    yield replace(_histories("loss of 2013", [by_hand(*test_judge.STORY)], **test_judge.UNCLEAN), heavy=True)
-    yield replace(_histories("clean", [by_hand(*test_judge.CLEAN)]), heavy=True)
-    yield replace(_histories("nothing at all", [by_hand()]), heavy=True)
+    yield replace(_histories("loss of 2013", [by_hand(*test_judge.STORY)], **test_judge.UNCLEAN), long=True)
+    yield replace(_histories("clean", [by_hand(*test_judge.CLEAN)]), long=True)
+    yield replace(_histories("nothing at all", [by_hand()]), long=True)
 
 
 def _cases(name: str, cases: list[Case], **settings: Any) -> Sample:

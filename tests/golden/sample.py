@@ -19,14 +19,14 @@ from tests.golden import rendering
 @dataclass(frozen=True)
 class Sample:
     """A history and its name. ``store`` writes it as a sealed run into an empty directory. With ``checkers``, only
-    these are run and no verdict is made. ``planted``: anomalies were planted in it. ``heavy``: it is judged for few
-    tests."""
+    these are run and no verdict is made. ``planted``: anomalies were planted in it. ``long``: it is judged for few
+    tests, which `scripts/test all` alone runs."""
 
     name: str
     store: Callable[[Path], object]
     checkers: tuple[Checker, ...] = ()
     planted: bool = False
-    heavy: bool = False
+    long: bool = False
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ _SAMPLES = list(samples())
 #: Planted histories belong to the proof; its core finds what is planted in others (tests/planted).
 _MARKED = [
     pytest.param(
-        sample, id=sample.name, marks=pytest.mark.proof if sample.planted else pytest.mark.heavy if sample.heavy else ()
+        sample, id=sample.name, marks=pytest.mark.proof if sample.planted else pytest.mark.long if sample.long else ()
     )
     for sample in _SAMPLES
 ]
