@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
-from checkers.anomalies.records import damaged_in_place, in_transaction, maybe_deleted, timed
+from checkers.anomalies.records import damaged_in_place, maybe_deleted, timed, timed_as_missing
 from checkers.catalogue import CHECKERS
 from checkers.checker import Checker, Question
 from checkers.evidence.store import NO_ROWS, AnomalyStore, StoredRows, discard, store
@@ -105,7 +105,7 @@ def find(checker: Checker, history: History, question: Question) -> Found:
         without_times = computed_once(found)
         if without_times is None:
             return Found(checker, 0, [])
-        found = timed(history, without_times, in_transaction(history) if checker.anomaly in LOSS else ())
+        found = (timed_as_missing if checker.anomaly in LOSS else timed)(history, without_times)
     rows = store(found, history.results, checker.name)
     if checker.anomaly.counts_transactions:
         one_of_each = pc.field("nth") == 1

@@ -23,6 +23,14 @@ _NUMBER = "xxhash64(topic, partition, offset)"
 _NO_ID = -1
 
 
+#: SQL on the sightings of a record at an offset: what is told of its deliveries.
+_DELIVERIES = [
+    *("min(read_ns) as first_read_ns", "max(read_ns) as last_read_ns"),
+    *("min(epoch) as first_epoch", "max(epoch) as last_epoch"),
+]
+_OF_ONE_COPY = "stands is not null and its.first_epoch >= 0 and its.first_epoch = its.last_epoch"
+_OF_THE_COPY = {"read_ns": "its.first_read_ns", "read_epoch": "its.first_epoch"}
+
 #: The rule of ``rewritten_offset``.
 SEVERAL_RECORDS = "size(records) > 1"
 
@@ -36,13 +44,16 @@ def rewritten_offset(candidates: Candidates) -> DataFrame | None:
     fails its checksum is not reliable. Guarantee: a committed record is not truncated, so its offset is not used again
     (KIP-101, KIP-279). Returns: topic, partition, offset, record_id (one that is no longer there), records (all ids
     seen there, -1 for a payload without an id), stands (the one in the final log), first_read_ns and last_read_ns (when
-    a consumer first and last received ``record_id`` there)
+    a consumer first and last received ``record_id`` there); and, if another stands there and all deliveries had one
+    leader epoch, so that they are of one copy, read_epoch, and read_ns (as first_read_ns)
     """
     history = candidates.history
     acknowledged = history.sends.where("outcome = 'ok' and offset is not null")
     read = history.reads.where(f"intact and offset > {UNKNOWN_OFFSET}")
-    live = "if(phase = 'live', read_ns, null)"
-    sightings = _sights(acknowledged, "1", "false", "null").unionAll(_sights(read, "0", "phase = 'final'", live))
+    of_acknowledged = _sights(acknowledged, "1", "false", "null", "null")
+    read_ns, epoch = (f"if(phase = 'live', {fact}, null)" for fact in ("read_ns", "coalesce(leader_epoch, -1)"))
+    of_read = _sights(read, "0", "phase = 'final'", read_ns, epoch)
+    sightings = of_acknowledged.unionAll(of_read)
     seen = history.laid_out(sightings).withColumn("number", F.expr(_NUMBER))
     suspicious = computed_once(_shared(seen) if candidates.bits is None else _of_candidates(seen, candidates.bits))
     if suspicious is None:
@@ -50,10 +61,7 @@ def rewritten_offset(candidates: Candidates) -> DataFrame | None:
     return (
         seen.join(suspicious, on="number", how="left_semi")
         .groupBy(*_OFFSET, "record_id")
-        .agg(
-            F.expr("bool_or(last)").alias("last"),
-            F.expr("struct(min(read_ns) as first, max(read_ns) as last)").alias("read"),
-        )
+        .agg(F.expr("bool_or(last)").alias("last"), F.expr(f"struct({', '.join(_DELIVERIES)})").alias("read"))
         .groupBy(*_OFFSET)
         .agg(
             F.array_sort(F.collect_set("record_id")).alias("records"),
@@ -61,9 +69,10 @@ def rewritten_offset(candidates: Candidates) -> DataFrame | None:
             F.expr("map_from_entries(collect_list(struct(record_id, read)))").alias("read"),
         )
         .selectExpr(*_OFFSET, "get(filter(records, r -> not (r <=> stands)), 0) as gone", "records", "stands", "read")
+        .selectExpr(*_OFFSET, "nullif(gone, -1) as record_id", "records", "stands", "try_element_at(read, gone) as its")
         .selectExpr(
-            *(*_OFFSET, "nullif(gone, -1) as record_id", "records", "stands"),
-            *(f"try_element_at(read, gone).{which} as {which}_read_ns" for which in ("first", "last")),
+            *(*_OFFSET, "record_id", "records", "stands", "its.first_read_ns", "its.last_read_ns"),
+            *(f"if({_OF_ONE_COPY}, {fact}, null) as {name}" for name, fact in _OF_THE_COPY.items()),
         )
     )
 
@@ -174,10 +183,12 @@ def _lacking(history: History) -> DataFrame:
     )
 
 
-def _sights(rows: DataFrame, acknowledged: str, last: str, read_ns: str) -> DataFrame:
+def _sights(rows: DataFrame, acknowledged: str, last: str, read_ns: str, epoch: str) -> DataFrame:
     record = f"coalesce(record_id, {_NO_ID}L) as record_id"
-    facts = f"{acknowledged} as acknowledged", f"{last} as last", f"cast({read_ns} as bigint) as read_ns"
-    return rows.selectExpr(*_OFFSET, record, *facts)
+    facts = f"{acknowledged} as acknowledged", f"{last} as last"
+    return rows.selectExpr(
+        *_OFFSET, record, *facts, f"cast({read_ns} as bigint) as read_ns", f"cast({epoch} as int) as epoch"
+    )
 
 
 def _shared(seen: DataFrame) -> DataFrame:

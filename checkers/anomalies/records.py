@@ -198,11 +198,9 @@ def vanished(candidates: Candidates) -> DataFrame:
     found_by = [*PARTITION, "record_id"] if history.run_file.compacted else STANDING
     there = proven(candidates.reads("phase = 'final'"), sends).select(*found_by)
     gone = retained(history, read.join(there, on=found_by, how="left_anti").select(*read.columns))
-    also = in_transaction(history)
-    told = with_times(gone, sends, [*also, "offset as acknowledged_at"])
-    here = "if(coalesce(acknowledged_at, offset) >= offset, acknowledged_ns, null)"
-    rows = told.withColumn("acknowledged_ns", F.expr(here))
-    return rows.selectExpr(*OF_READ, "read_ns", "read_epoch", "last_read_ns", *(["in_transaction"] if also else []))
+    told = _with_times_of_the_copy(history, gone, sends)
+    others = [name for name in told.columns if name == "in_transaction"]
+    return told.selectExpr(*OF_READ, "read_ns", "read_epoch", "last_read_ns", *others)
 
 
 def _by_epoch(reads: DataFrame) -> DataFrame:
@@ -288,15 +286,39 @@ def _deliveries(reads: DataFrame, also: Sequence[str] = ()) -> DataFrame:
     )
 
 
-def timed(history: History, found: DataFrame, also: Sequence[str] = ()) -> DataFrame:
-    """Records with the times of their sends. Returns: RECORD, then the other columns of ``found``, and ``also`` of
-    their sends"""
-    sends = history.sends.join(found.select("record_id"), on="record_id", how="left_semi")
-    told = with_times(found, sends, also)
-    others = [name for name in told.columns if name not in RECORD]
-    return told.selectExpr(*OF_READ, *others)
+def timed(history: History, found: DataFrame) -> DataFrame:
+    """Records with the times of their sends. Returns: RECORD, then the other columns of ``found``"""
+    return _in_order(with_times(found, _sends_of(history, found)))
 
 
-def with_times(found: DataFrame, sends: DataFrame, also: Sequence[str] = ()) -> DataFrame:
-    """``found`` with sent_ns, acknowledged_ns and ``also`` from the sends of each record; null if there are none."""
-    return found.join(sends.selectExpr("record_id", _SENT, _ACKNOWLEDGED, *also), on="record_id", how="left")
+def timed_as_missing(history: History, found: DataFrame) -> DataFrame:
+    """Records that are missing at an offset, with the times of their sends. Returns: RECORD (``acknowledged_ns`` is
+    null if it was acknowledged at a lower offset, as for ``vanished``), then the other columns of ``found``, and
+    in_transaction (as for ``lost``)"""
+    return _in_order(_with_times_of_the_copy(history, found, _sends_of(history, found)))
+
+
+def _sends_of(history: History, found: DataFrame) -> DataFrame:
+    return history.sends.join(found.select("record_id"), on="record_id", how="left_semi")
+
+
+def _in_order(told: DataFrame) -> DataFrame:
+    return told.selectExpr(*OF_READ, *(name for name in told.columns if name not in RECORD))
+
+
+def _with_times_of_the_copy(history: History, found: DataFrame, sends: DataFrame) -> DataFrame:
+    """``found`` with sent_ns, acknowledged_ns and ``in_transaction`` of each record's sends to its partition.
+
+    ``acknowledged_ns`` is null if the record was acknowledged at a lower offset: that was another copy, which tells
+    nothing of this one.
+    """
+    also = [*in_transaction(history), "offset as acknowledged_at"]
+    own = sends.selectExpr(*PARTITION, "record_id", _SENT, _ACKNOWLEDGED, *also)
+    told = found.join(own, on=[*PARTITION, "record_id"], how="left")
+    here = "if(coalesce(acknowledged_at, offset) >= offset, acknowledged_ns, null)"
+    return told.withColumn("acknowledged_ns", F.expr(here)).drop("acknowledged_at")
+
+
+def with_times(found: DataFrame, sends: DataFrame) -> DataFrame:
+    """``found`` with sent_ns and acknowledged_ns from the sends of each record; null if there are none."""
+    return found.join(sends.selectExpr("record_id", _SENT, _ACKNOWLEDGED), on="record_id", how="left")

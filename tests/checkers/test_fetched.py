@@ -19,7 +19,7 @@ from harness.core.anomalies import BY_NAME, LOST, VANISHED, Anomaly
 from harness.core.guarantees import LOSS
 from harness.core.verdict import Standing
 from harness.history.paths import ANOMALIES
-from tests.checkers.notation import apart, by_hand, write
+from tests.checkers.notation import SECOND, apart, by_hand, write
 from tests.checkers.test_holders import ALONE, CUT, LONELY, OLD, UNCLEAN, WHOLE, decided, saw, without_epochs
 
 PERMITTED, VIOLATION, UNDECIDED = Standing.PERMITTED, Standing.VIOLATION, Standing.UNDECIDED
@@ -215,29 +215,81 @@ def test_so_does_the_transaction_of_a_missing_record(
     assert {name: lost[name] for name in _AS_RECEIVED} == {name: of_transaction[name] for name in _AS_RECEIVED}
 
 
-ACKNOWLEDGED = {"@1 t4..45": PERMITTED, "t4..45": UNDECIDED, "@2 t4..45": UNDECIDED, "@3 t4..45": UNDECIDED}
+COPIES = {
+    "info t4..": PERMITTED,
+    "ok @1 t4..45": PERMITTED,
+    "ok t4..45": UNDECIDED,
+    "ok @2 t4..45": UNDECIDED,
+    "ok @3 t4..45": UNDECIDED,
+}
+OTHER_EPOCHS = ["live a @2 e1 r2 t7", "live a @2 r2 t7"]
 
 
-def copied(acknowledged: str) -> Lines:
-    lines = ["send z ok @0 t0..1", f"send a ok {acknowledged}", "send f ok @2 t13..14", "live a @2 e0 r1 t6"]
+def copied(outcome: str, *more: str) -> Lines:
+    lines = ["send z ok @0 t0..1", f"send a {outcome}", "send f ok @2 t13..14", "live a @2 e0 r1 t6", *more]
     return (*lines, "final z @0 e0", "final a @1 e1", "final f @2 e1", "end 0..3", *CUT_SEEN)
 
 
 @pytest.fixture(scope="module")
 def of_copies(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    histories = [*map(copied, ACKNOWLEDGED)]
+    histories = [*map(copied, COPIES), *(copied("ok @1 t4..45", other) for other in OTHER_EPOCHS)]
     return judged(tmp_path_factory.mktemp("copies"), spark, histories, idempotence=False, **AT_RISK)
 
 
-@pytest.mark.parametrize(("acknowledged", "standing"), ACKNOWLEDGED.items())
+@pytest.mark.parametrize(("outcome", "standing"), COPIES.items())
 @pytest.mark.heavy
 def test_a_copy_is_not_acknowledged_that_stands_above_the_one_that_was(
-    acknowledged: str, standing: Standing, of_copies: Outcomes
+    outcome: str, standing: Standing, of_copies: Outcomes
 ) -> None:
-    found = of_copies[copied(acknowledged)]["vanished"]
-    assert (found.count, found.standing) == (1, standing)
+    for name in ("vanished", "rewritten_offset"):
+        found = of_copies[copied(outcome)][name]
+        assert (found.count, found.standing) == (1, standing), name
+        [row] = found.rows
+        assert (row["acknowledged_ns"] is None) is (standing is PERMITTED)
+        assert (row["read_epoch"], row["read_ns"], row["last_read_ns"]) == (0, 6 * SECOND, 6 * SECOND)
+
+
+@pytest.mark.parametrize("other", OTHER_EPOCHS)
+@pytest.mark.heavy
+def test_of_a_rewritten_offset_no_epoch_is_told_where_deliveries_have_not_one(other: str, of_copies: Outcomes) -> None:
+    found = of_copies[copied("ok @1 t4..45", other)]["rewritten_offset"]
+    assert (found.count, found.standing) == (1, UNDECIDED)
     [row] = found.rows
-    assert (row["acknowledged_ns"] is None) is (standing is PERMITTED)
+    assert (row["read_epoch"], row["read_ns"]) == (None, None)
+    assert (row["first_read_ns"], row["last_read_ns"]) == (6 * SECOND, 7 * SECOND)
+
+
+_STANDS = ["send f ok @5 t50..51", "final f @5 e1", "end 4..6"]
+#: What was read at 5, by whom, and what stands there; and what becomes of ``rewritten_offset``.
+READ_AT_5: dict[str, tuple[list[str], Standing]] = {
+    "one copy": (["live r @5 e0 r1 t12", *_STANDS], PERMITTED),
+    "twice": (["live r @5 e0 r1 t12", "live r @5 e1 r2 t28", *_STANDS], UNDECIDED),
+    "perhaps twice": (["live r @5 r1 t12", "live r @5 e1 r2 t29", *_STANDS], UNDECIDED),
+    "of an unknown leader": (["live r @5 r1 t12", *_STANDS], UNDECIDED),
+    "nobody knows what stands there": (
+        ["send f ok @5 t10..11", "live f @5 e0 r1 t12", "live r @5 e1 r2 t30", "end 4..8 read 5"],
+        UNDECIDED,
+    ),
+}
+
+
+def read_at_5(lines: list[str]) -> Lines:
+    return ("send z ok @4 t0..1", "send r info t10..", *lines, "final z @4 e0", *LONELY)
+
+
+@pytest.fixture(scope="module")
+def of_offset_5(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    histories = [read_at_5(lines) for lines, _ in READ_AT_5.values()]
+    return judged(tmp_path_factory.mktemp("at-5"), spark, histories, idempotence=False, retries=5, **AT_RISK)
+
+
+@pytest.mark.parametrize(("lines", "standing"), READ_AT_5.values(), ids=READ_AT_5)
+@pytest.mark.heavy
+def test_only_the_leader_of_one_copy_tells_who_held_a_record_at_a_rewritten_offset(
+    lines: list[str], standing: Standing, of_offset_5: Outcomes
+) -> None:
+    found = of_offset_5[read_at_5(lines)]["rewritten_offset"]
+    assert (found.count, found.standing) == (1, standing)
 
 
 #: What b1 acknowledged above it, when nobody else was in the ISR that was told, makes it no less committed.
