@@ -64,10 +64,8 @@ def beside(shown: Sequence[str], *meanwhile: Sequence[str]) -> int:
         others = []
         for n, command in enumerate(meanwhile, 1):
             printed = stack.enter_context(tempfile.TemporaryFile())
-            kept = _with_temporary(temporary / str(n))
-            other = subprocess.Popen(
-                command, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True, env=kept
-            )
+            own = _with_temporary(temporary / str(n))
+            other = subprocess.Popen(command, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True, env=own)
             others.append((other, printed))
         try:
             with subprocess.Popen(shown, env=_with_temporary(temporary / "0")) as first:

@@ -28,6 +28,8 @@ _DELIVERIES = [
     *("min(read_ns) as first_read_ns", "max(read_ns) as last_read_ns"),
     *("min(epoch) as first_epoch", "max(epoch) as last_epoch"),
 ]
+#: One leader writes an offset once: deliveries under one leader epoch are of one copy. Where nobody knows which record
+#: stands there, it may be this one.
 _OF_ONE_COPY = "stands is not null and its.first_epoch >= 0 and its.first_epoch = its.last_epoch"
 _OF_THE_COPY = {"read_ns": "its.first_read_ns", "read_epoch": "its.first_epoch"}
 
