@@ -3,6 +3,7 @@ functions."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,8 +39,18 @@ def _run(scenario: "Scenario", store: Path, seed: int, display: "Display", keep:
 
 def _judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> "Judge":
     look_at_spark()
+    from checkers.spark.session import interruptibly, session
+
+    # Python imports the judge while Java starts.
+    with ThreadPoolExecutor(1) as pool:
+        judge = pool.submit(_imported_judge, master, conf, rows)
+        interruptibly(lambda: session(master, conf, rows))
+    return judge.result()
+
+
+def _imported_judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> "Judge":
     from checkers.judge import judge
-    from checkers.spark.session import interruptibly, lasting, session
+    from checkers.spark.session import lasting
     from harness.run.judging import emptied
 
     def judged(directory: Path, results: Path) -> "Verdict":
@@ -48,7 +59,6 @@ def _judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
 
         return lasting(lambda spark: judge(directory, spark, emptied(results)), report, master, conf, rows)
 
-    interruptibly(lambda: session(master, conf, rows))
     return judged
 
 
