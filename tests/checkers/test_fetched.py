@@ -223,6 +223,8 @@ COPIES = {
     "ok @3 t4..45": UNDECIDED,
 }
 OTHER_EPOCHS = ["live a @2 e1 r2 t7", "live a @2 r2 t7"]
+#: Its worker's next incarnation sent it to another partition, and there it was acknowledged.
+IN_ANOTHER_PARTITION = ("info w5 t4..", "send a ok @3 p1 w5 i1 t30..45", "final a @3 p1 e0", "end 0..4 p1")
 
 
 def copied(outcome: str, *more: str) -> Lines:
@@ -233,6 +235,7 @@ def copied(outcome: str, *more: str) -> Lines:
 @pytest.fixture(scope="module")
 def of_copies(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
     histories = [*map(copied, COPIES), *(copied("ok @1 t4..45", other) for other in OTHER_EPOCHS)]
+    histories.append(copied(*IN_ANOTHER_PARTITION))
     return judged(tmp_path_factory.mktemp("copies"), spark, histories, idempotence=False, **AT_RISK)
 
 
@@ -247,6 +250,14 @@ def test_a_copy_is_not_acknowledged_that_stands_above_the_one_that_was(
         [row] = found.rows
         assert (row["acknowledged_ns"] is None) is (standing is PERMITTED)
         assert (row["read_epoch"], row["read_ns"], row["last_read_ns"]) == (0, 6 * SECOND, 6 * SECOND)
+
+
+@pytest.mark.heavy
+def test_an_acknowledgement_counts_in_its_own_partition_alone(of_copies: Outcomes) -> None:
+    for name in ("vanished", "rewritten_offset"):
+        found = of_copies[copied(*IN_ANOTHER_PARTITION)][name]
+        assert (found.count, found.standing) == (1, PERMITTED), name
+        assert [row["acknowledged_ns"] for row in found.rows] == [None]
 
 
 @pytest.mark.parametrize("other", OTHER_EPOCHS)
