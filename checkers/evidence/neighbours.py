@@ -116,8 +116,8 @@ def attached(
                     beside = permitted.get((part.of, term))
                     crowd = _crowd(crowds, part, term, width)
                     if beside is not None and near(beside, part, BESIDE) and _fits(crowd):
-                        found[n] = part = replace(part, term=beside.term, decision=beside.decision)
-                        decision = part.decision or decision
+                        decision = _taken_too(decision, beside.decision)
+                        found[n] = part = replace(part, term=beside.term, decision=decision)
                         break
             event = decision.event
             below[part.of] += part.count
@@ -126,6 +126,12 @@ def attached(
                 permitted[part.of, event.term] = part
                 crowds[part.of, event.term, (part.first_offset or 0) // width] = _crowd(crowds, part, event.term, width)
     return [replace(part, case=None) for part, (_, own) in zip(found, ordered, strict=True) if own]
+
+
+def _taken_too(decision: Decision, beside: Decision | None) -> Decision:
+    """The decision about records that the event took which took those beside them. Who must have had them stays as it
+    is: they may have been acknowledged at another time, with another ISR."""
+    return decision if beside is None else replace(decision, ruling=beside.ruling, event=beside.event)
 
 
 def _chain(

@@ -40,6 +40,16 @@ def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> Non
     assert standings(part(0, 9, TAKEN), part(10, 19, UNSURE)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
 
 
+def test_who_must_have_had_it_is_not_told_of_what_stands_beside_it() -> None:
+    taken = replace(TAKEN, must=frozenset({1, 2, 3}))
+    unsure = replace(UNSURE, must=frozenset({1}), unknown=frozenset({2, 3}))
+    for parts in ([part(0, 9, unsure), part(10, 19, taken)], [part(10, 19, taken), part(20, 29, unsure)]):
+        [own] = [one.decision for one in attached(parts, 64, {}) if one.first_offset != 10]
+        assert own is not None
+        assert (own.ruling, own.event) == (taken.ruling, taken.event)
+        assert (own.must, own.unknown) == (unsure.must, unsure.unknown)
+
+
 def test_what_stands_beside_that_was_taken_by_it_too() -> None:
     found = standings(part(0, 9, TAKEN), part(60, 69, UNSURE), part(133, 139, UNSURE), part(204, 209, UNSURE))
     assert found[1:] == [(60, Standing.PERMITTED), (133, Standing.PERMITTED), (204, Standing.UNDECIDED)]

@@ -48,7 +48,8 @@ _TIMES = ("acknowledged_ns", "sent_ns", "read_ns")
 class Judged:
     """A record as truth and judge have it. ``truth``: one of Permits, or NOT_LOST; ``said``: a Standing, or NOT_TOLD.
 
-    ``observed``: somebody observed to the end of its history.
+    ``holders``: the brokers that had it when it was acknowledged; ``must``: those that must have had it then, as
+    the judge says; None if either is not known. ``observed``: somebody observed to the end of its history.
     """
 
     seed: int
@@ -60,7 +61,8 @@ class Judged:
     truth: str
     said: str
     event: str
-    holders: tuple[int, ...]
+    holders: frozenset[int] | None
+    must: frozenset[int] | None
     observed: bool
 
     @property
@@ -69,6 +71,12 @@ class Judged:
         if NOT_LOST in {self.truth} or NOT_TOLD in {self.said}:
             return True
         return (self.truth, self.said) in _WRONG
+
+    @property
+    def holders_disagree(self) -> bool:
+        """Whether the judge says that a broker must have had it which lacked it. (A bug may make it lack it.)"""
+        known = self.bug is None and self.must is not None and self.holders is not None
+        return known and not (self.must or frozenset()) <= (self.holders or frozenset())
 
 
 def compared(
@@ -97,7 +105,9 @@ def decided(
     for seed in seeds:
         played = play(seed, settings_of(seed, seen), bug_of(seed) if bugs else None, isolating=isolating)
         for anomaly, loss, decision in decisions(played):
-            yield _judged(played, anomaly, loss.place, loss.record.offset, loss, decision.standing)
+            # (With other acks the judge says who must have had it when it was committed.)
+            must = decision.must if played.settings.acks_all else None
+            yield _judged(played, anomaly, loss.place, loss.record.offset, loss, decision.standing, must)
 
 
 def against_truth(history: History, histories: Sequence[Played], verdict: Verdict) -> Iterator[Judged]:
@@ -132,7 +142,15 @@ def _is_in(anomaly: Anomaly, played: Played, loss: Loss) -> bool:
     return any(record.id == loss.record.id for record in played.chronicles[loss.place].delivered)
 
 
-def _judged(played: Played, anomaly: Anomaly, place: Where, offset: int, loss: Loss | None, said: str) -> Judged:
+def _judged(
+    played: Played,
+    anomaly: Anomaly,
+    place: Where,
+    offset: int,
+    loss: Loss | None,
+    said: str,
+    must: frozenset[int] | None = None,
+) -> Judged:
     return Judged(
         played.seed,
         played.settings.name,
@@ -143,7 +161,8 @@ def _judged(played: Played, anomaly: Anomaly, place: Where, offset: int, loss: L
         NOT_LOST if loss is None else loss.permits,
         said,
         "" if loss is None else loss.event,
-        () if loss is None or loss.holders is None else tuple(sorted(loss.holders)),
+        None if loss is None else loss.holders,
+        must,
         played.observed,
     )
 
@@ -224,7 +243,7 @@ def _order(one: Judged) -> tuple[int, str, Where, str, int]:
 def _line(alike: Sequence[Judged]) -> str:
     first, last = alike[0], alike[-1]
     where = f"{first.place[0]}-{first.place[1]} @{first.offset}..{last.offset} ({len(alike)})"
-    held = f"; held by {', '.join(map(str, first.holders))}" if first.holders else ""
+    held = f"; held by {', '.join(map(str, sorted(first.holders)))}" if first.holders else ""
     bug = f"; planted: {first.bug}" if first.bug else ""
     said = f"{first.anomaly} {first.truth}, judged {first.said}"
     return f"seed {first.seed} {where} {said}: {first.event}{held}{bug} [{first.settings}]"

@@ -51,10 +51,11 @@ _CHUNK = 25
 def agrees(
     found: Sequence[Judged], most_undecided: float = _MOST_UNDECIDED, most_either: float = _MOST_EITHER_OF_FEW
 ) -> None:
-    """The judge tells each lost record and no other, permits none that a bug took, and accuses of none that may go.
-    The truth is known of most that a bug took."""
+    """The judge tells each lost record and no other, permits none that a bug took, and accuses of none that may go. Who
+    must have had a record had it. The truth is known of most that a bug took."""
     print(*lines(found), sep="\n")
     assert [one for one in found if one.disagrees] == []
+    assert [one for one in found if one.holders_disagree] == []
     assert either(found) <= most_either
     for truth in (Permits.YES, Permits.NO):
         assert any(one.truth == truth for one in found)
