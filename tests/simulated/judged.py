@@ -105,8 +105,9 @@ def decided(
     for seed in seeds:
         played = play(seed, settings_of(seed, seen), bug_of(seed) if bugs else None, isolating=isolating)
         for anomaly, loss, decision in decisions(played):
-            # (With other acks the judge says who must have had it when it was committed.)
-            must = decision.must if played.settings.acks_all else None
+            # (With other acks the judge says who must have had it when it was committed. And between two reports that
+            # are far apart a broker may leave the ISR and join it again: then it had the record only afterwards.)
+            must = decision.must if played.settings.acks_all and seen is not Seen.SELDOM else None
             yield _judged(played, anomaly, loss.place, loss.record.offset, loss, decision.standing, must)
 
 
