@@ -133,6 +133,21 @@ def test_only_its_provider_knows_what_it_is_made_of(provider: str, library: str)
     assert any(within(name, library) for path in files(package) for name in imported(path))
 
 
+def test_a_fault_does_not_know_which_mechanism_answers() -> None:
+    catalogue = ROOT / "nemesis/mechanisms/catalogue.py"
+    mechanisms = imported(catalogue) & modules().keys()
+    assert len(mechanisms) > 1
+    knows = {
+        (path.name, mechanism)
+        for path in files("nemesis.faults")
+        for name in imported(path)
+        for mechanism in mechanisms
+        if within(name, mechanism)
+    }
+    # Nothing else can cut.
+    assert knows == {("partition.py", "nemesis.mechanisms.iptables")}
+
+
 def test_what_only_a_provider_knows_of_a_cluster_stands_on_the_ground() -> None:
     """The scenario's model is made of it, and a scenario is read without what brings clusters up."""
     ground = ("harness.core", "harness.cluster.spec", "workloads.clients.librdkafka")

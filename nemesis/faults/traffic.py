@@ -12,8 +12,8 @@ from harness.core.topology import Node, Plane, Topology
 from nemesis.evidence import Effect, Evidence, Seen
 from nemesis.fault import Aim, Needs, on_each
 from nemesis.faults.network import NetworkFault, where_a_network_is
-from nemesis.mechanisms import iptables, netem, nfqueue, round_trips, tc
-from nemesis.mechanisms.mechanism import DRAIN_S, Either, Mechanism
+from nemesis.mechanisms import catalogue, round_trips
+from nemesis.mechanisms.mechanism import DRAIN_S, Mechanism
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
@@ -22,9 +22,6 @@ _LONGEST_DELAY_S = 274.0
 
 #: Seconds that a busy machine needs to try a few connections.
 _MOMENT_S = 5.0
-
-_NETEM = frozenset({"htb", "netem"})
-_HELD = frozenset({"nfqueue"})
 
 
 class _Traffic(NetworkFault):
@@ -103,7 +100,7 @@ class Slow(_Late):
     either way, but a packet that is held on arrival outlives its sender. The evidence says which one acted, how long
     packets were held, and how long round trips took."""
 
-    forms: ClassVar[Mapping[str, Needs]] = {"with a correlation": (_HELD,)}
+    forms: ClassVar[Mapping[str, Needs]] = {"with a correlation": catalogue.CORRELATED_DELAY.needs}
 
     delay: PositiveDuration = Field(le=_LONGEST_DELAY_S, description="how late, such as 250ms")
     jitter: Duration = Field(0.0, le=_LONGEST_DELAY_S, description="how much that varies")
@@ -122,13 +119,14 @@ class Slow(_Late):
 
     @property
     def needs(self) -> Needs:
-        return (_NETEM, _HELD) if self.correlation is None else self.forms["with a correlation"]
+        return catalogue.DELAY.needs if self.correlation is None else catalogue.CORRELATED_DELAY.needs
 
     @override
     def mechanism(self) -> Mechanism:
         shape = (self.delay, self.jitter, self.distribution, self.plane)
-        held = nfqueue.Delay(*shape, self.correlation)
-        return Either(netem.Delay(*shape), held) if self.correlation is None else held
+        if self.correlation is None:
+            return catalogue.DELAY.mechanism(*shape)
+        return catalogue.CORRELATED_DELAY.mechanism(*shape, self.correlation)
 
     @property
     @override
@@ -150,13 +148,11 @@ class Reorder(_Late):
 
     @property
     def needs(self) -> Needs:
-        return (_NETEM, _HELD)
+        return catalogue.REORDERING.needs
 
     @override
     def mechanism(self) -> Mechanism:
-        return Either(
-            netem.Reorder(self.share, self.delay, self.plane), nfqueue.Reorder(self.share, self.delay, self.plane)
-        )
+        return catalogue.REORDERING.mechanism(self.share, self.delay, self.plane)
 
     @property
     @override
@@ -173,21 +169,20 @@ class Flaky(_Traffic):
     """Some packets are lost: of those that leave the nodes hit (tc netem) or, if the kernel has no netem, of those that
     arrive at them (iptables `statistic`; NFQUEUE with a correlation). The evidence says which."""
 
-    forms: ClassVar[Mapping[str, Needs]] = {"with a correlation": (_NETEM, _HELD)}
+    forms: ClassVar[Mapping[str, Needs]] = {"with a correlation": catalogue.CORRELATED_LOSS.needs}
 
     loss: PositiveShare = Field(description="how many packets are lost, such as 2%")
     correlation: Share | None = Field(None, lt=1, description="how much one loss is like the one before")
 
     @property
     def needs(self) -> Needs:
-        return (_NETEM, frozenset({"iptables"})) if self.correlation is None else self.forms["with a correlation"]
+        return catalogue.LOSS.needs if self.correlation is None else catalogue.CORRELATED_LOSS.needs
 
     @override
     def mechanism(self) -> Mechanism:
-        leaving = netem.Lose(self.loss, self.correlation, self.plane)
         if self.correlation is None:
-            return Either(leaving, iptables.Lose(self.loss, self.plane))
-        return Either(leaving, nfqueue.Lose(self.loss, self.correlation, self.plane))
+            return catalogue.LOSS.mechanism(self.loss, self.plane)
+        return catalogue.CORRELATED_LOSS.mechanism(self.loss, self.correlation, self.plane)
 
 
 class Duplicate(_Traffic):
@@ -203,11 +198,11 @@ class Duplicate(_Traffic):
 
     @property
     def needs(self) -> Needs:
-        return (_NETEM,)
+        return catalogue.DUPLICATION.needs
 
     @override
     def mechanism(self) -> Mechanism:
-        return netem.Duplicate(self.share, self.plane)
+        return catalogue.DUPLICATION.mechanism(self.share, self.plane)
 
 
 class Corrupt(_Traffic):
@@ -218,11 +213,11 @@ class Corrupt(_Traffic):
 
     @property
     def needs(self) -> Needs:
-        return (_NETEM,)
+        return catalogue.CORRUPTION.needs
 
     @override
     def mechanism(self) -> Mechanism:
-        return netem.Corrupt(self.share, self.plane)
+        return catalogue.CORRUPTION.mechanism(self.share, self.plane)
 
 
 class Throttle(_Traffic):
@@ -232,7 +227,7 @@ class Throttle(_Traffic):
 
     @property
     def needs(self) -> Needs:
-        return (frozenset({"htb", "tbf", "ifb"}),)
+        return catalogue.RATE_LIMIT.needs
 
     @property
     @override
@@ -242,4 +237,4 @@ class Throttle(_Traffic):
 
     @override
     def mechanism(self) -> Mechanism:
-        return tc.Limit(self.rate, self.plane)
+        return catalogue.RATE_LIMIT.mechanism(self.rate, self.plane)
