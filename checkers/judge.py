@@ -50,7 +50,7 @@ from harness.core.anomalies import (
 )
 from harness.core.errors import HistoryError
 from harness.core.faults import Row
-from harness.core.guarantees import LOSS, Circumstances, Ruling, standing
+from harness.core.guarantees import Circumstances, Ruling, standing
 from harness.core.verdict import Finding, FoundAnomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
 from harness.history.paths import CHECKERS_LOG
 from harness.history.run_file import RunFile
@@ -101,7 +101,7 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     sizes = {f.checker.anomaly.name: f.count for f in found} | dict.fromkeys(failures)
     report = summary(counts, lost=sizes.get(LOST.name, 0), duplicated=sizes.get(DUPLICATED.name, 0))
     kept = stored(found)
-    losses = losses_of(history, kept, seen) if any(f.checker.anomaly in LOSS for f in found) else None
+    losses = losses_of(history, kept, seen) if any(f.checker.anomaly.judged_by_record for f in found) else None
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         explanations = list(pool.map(lambda one: explained(history, one, kept, losses), found))
     names = [f.checker.anomaly.name for f in found]
@@ -188,7 +188,7 @@ def all_may_have_moved(history: History, found: StoredRows) -> bool:
 
 def rule(history: History, anomaly: Anomaly, found: AnomalyStore, ranges: Sequence[RecordRange]) -> Ruling:
     """The standing of an anomaly under the run's configuration. The standing of a loss is the worst of its records."""
-    if anomaly not in LOSS:
+    if not anomaly.judged_by_record:
         possible = [circumstances(history, faults, anomaly, found) for faults in possible_faults(history.faults)]
         if all_may_have_moved(history, found.of(anomaly)):
             possible.append(replace(possible[0], moved_unseen=True))
@@ -215,7 +215,7 @@ def explained(
         for row in found.examples
         for at in [moment(row)]
     ]
-    if losses is not None and anomaly in LOSS:
+    if losses is not None and anomaly.judged_by_record:
         ranges = losses.ranges(anomaly)
     else:
         ranges = found_ranges(history, anomaly, kept.of(anomaly))

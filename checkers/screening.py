@@ -19,7 +19,6 @@ from checkers.scan.polls import polls
 from checkers.scan.record_bits import candidates, computed_once, record_bits
 from checkers.scans import Scan, Scans
 from harness.core.errors import HistoryError
-from harness.core.guarantees import LOSS
 from harness.history.paths import ANOMALIES
 
 _EXAMPLES = 20
@@ -105,7 +104,7 @@ def find(checker: Checker, history: History, question: Question) -> Found:
         without_times = computed_once(found)
         if without_times is None:
             return Found(checker, 0, [])
-        found = (timed_as_missing if checker.anomaly in LOSS else timed)(history, without_times)
+        found = (timed_as_missing if checker.anomaly.judged_by_record else timed)(history, without_times)
     rows = store(found, history.results, checker.name)
     if checker.anomaly.counts_transactions:
         one_of_each = pc.field("nth") == 1

@@ -19,7 +19,6 @@ from checkers.evidence.leadership import Partition
 from checkers.evidence.record_ranges import HANDED_ON_NS, shows_when_fetched
 from checkers.evidence.standing import observed, with_results
 from harness.core.anomalies import BY_NAME
-from harness.core.guarantees import LOSS
 from harness.history.schema import Phase
 
 
@@ -41,7 +40,7 @@ class Held:
 
 def held(archive: Archive, found: Mapping[str, Row]) -> list[Held]:
     """Which brokers had a record. ``found``: its row in each of its anomalies; only those that are losses count."""
-    gone = {name: row for name, row in found.items() if name in BY_NAME and BY_NAME[name] in LOSS}
+    gone = {name: row for name, row in found.items() if name in BY_NAME and BY_NAME[name].judged_by_record}
     if not gone:
         return []
     by_story: dict[Story, list[str]] = {}

@@ -90,8 +90,8 @@ A row in `harness/core/anomalies.py` says what the anomaly is and which promise 
 {checker}```
 
 Add the row to `BY_NAME` there, too. Its attributes say what evidence it needs and gives (`gone`, `by_coordinator`,
-`lacks_marker`); one that is judged record by record belongs to `_LOSS` in `harness/core/guarantees.py`, whose rows say
-which settings permit it. A row in `harness/report/anomalies.py` says which other harnesses look for it. Run:
+`lacks_marker`), and whether it is `judged_by_record`. The rows of `harness/core/guarantees.py` say which settings
+permit it. A row in `harness/report/anomalies.py` says which other harnesses look for it. Run:
 `scripts/test near`, and `scripts/test proof`.
 
 The tests need:

@@ -29,7 +29,9 @@ class Anomaly:
     """One kind of anomaly.
 
     ``name``: as in verdict.json. ``sentence``: the words after the count. ``promise``: what it breaks; None if it
-    breaks a limit of the scenario instead. ``is_loss``: whether its records are gone. ``of_acknowledged``: whether all
+    breaks a limit of the scenario instead. ``is_loss``: whether its records are gone. ``judged_by_record``: whether it
+    follows from a truncated log (records are gone, or only a later copy is left; others get their offsets), so that
+    each record is judged by whether an event that the settings permit reached it. ``of_acknowledged``: whether all
     its records are acknowledged writes; its line then also counts those. ``fate``: what happened to each record; None
     if its records are not grouped into runs of neighbours. ``gone``: what its rows prove about a log.
     ``by_coordinator``: whether the log of the transactions' coordinator may cause it (it decides how transactions end).
@@ -41,6 +43,7 @@ class Anomaly:
     sentence: str
     promise: Promise | None
     is_loss: bool = False
+    judged_by_record: bool = False
     of_acknowledged: bool = False
     fate: str | None = None
     gone: Gone | None = None
@@ -64,6 +67,7 @@ LOST = Anomaly(
     "acknowledged writes are not in the final log",
     Promise("a committed record is not lost while one in-sync replica is alive", _REPLICATION),
     is_loss=True,
+    judged_by_record=True,
     of_acknowledged=True,
     fate="lost",
     gone=Gone.ACKNOWLEDGED,
@@ -79,6 +83,7 @@ VANISHED = Anomaly(
     "records were read and then vanished",
     Promise("consumers receive committed records only, and those are not lost", _REPLICATION),
     is_loss=True,
+    judged_by_record=True,
     fate="vanished",
     gone=Gone.DELIVERED,
 )
@@ -119,6 +124,7 @@ REWRITTEN_OFFSET = Anomaly(
         "an offset names one record for ever once that is committed: replicas truncate only what is not",
         "KIP-101, KIP-279",
     ),
+    judged_by_record=True,
 )
 DIVERGED = Anomaly(
     "diverged",
@@ -142,6 +148,7 @@ ACKNOWLEDGED_ELSEWHERE = Anomaly(
     Promise(
         "the offset reported to a producer is the record's offset in the log", "Kafka javadoc, RecordMetadata.offset"
     ),
+    judged_by_record=True,
     gone=Gone.MOVED,
 )
 REORDERED = Anomaly(
@@ -154,6 +161,7 @@ REAL_TIME_ORDER = Anomaly(
     "real_time_order",
     "records stand in the log after others that were sent after their acknowledgement",
     Promise("what a leader acknowledges is in its log, and what comes later is appended after it", _REPLICATION),
+    judged_by_record=True,
 )
 SKIPPED = Anomaly(
     "skipped",
@@ -202,6 +210,7 @@ FRACTURED = Anomaly(
     "fractured",
     "transactions are in the final log in part",
     Promise("the writes of a transaction are visible all or not at all", "KIP-98, Summary of Guarantees"),
+    judged_by_record=True,
     by_coordinator=True,
     counts_transactions=True,
 )
@@ -212,6 +221,7 @@ COMMITTED_LOST = Anomaly(
         "a transaction whose commit was answered is committed, and its records are not lost", f"KIP-98; {_REPLICATION}"
     ),
     is_loss=True,
+    judged_by_record=True,
     by_coordinator=True,
     counts_transactions=True,
 )
@@ -219,6 +229,7 @@ HANGING_TRANSACTION = Anomaly(
     "hanging_transaction",
     "partitions have a transaction that nobody ends",
     Promise("a transaction is completed, or aborted after transaction.timeout.ms", "KIP-98; KIP-890; KAFKA-14402"),
+    judged_by_record=True,
     by_coordinator=True,
     lacks_marker=True,
 )

@@ -11,9 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from harness.core.anomalies import (
     ACKNOWLEDGED_ELSEWHERE,
-    COMMITTED_LOST,
+    BY_NAME,
     DUPLICATED,
-    FRACTURED,
     HANGING_TRANSACTION,
     LOST,
     MISSED,
@@ -24,7 +23,6 @@ from harness.core.anomalies import (
     SKIPPED,
     TWO_OWNERS,
     UNSEEN,
-    VANISHED,
     WENT_BACK,
     Anomaly,
     Promise,
@@ -198,18 +196,8 @@ _AT_MOST_ONCE = Promise(
     "Kafka documentation, Design, Message Delivery Semantics",
 )
 
-#: What follows from a truncated log: records are gone, or only a later copy is left; others get their offsets.
-_UNREAD_LOSS = (
-    LOST,
-    REWRITTEN_OFFSET,
-    ACKNOWLEDGED_ELSEWHERE,
-    REAL_TIME_ORDER,
-)
-#: The same with read records and transactions: their records, or the marker that ends a transaction.
-_LOSS = (*_UNREAD_LOSS, VANISHED, COMMITTED_LOST, FRACTURED, HANGING_TRANSACTION)
-
-#: The anomalies that are judged record by record: whether an event that the settings permit reached it.
-LOSS: frozenset[Anomaly] = frozenset(_LOSS)
+#: What follows from a truncated log.
+_LOSS = tuple(anomaly for anomaly in BY_NAME.values() if anomaly.judged_by_record)
 
 #: The first row that holds rules.
 PERMISSIONS: tuple[Permission, ...] = (
@@ -223,7 +211,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     ),
     Permission(
         "acks without replication",
-        _UNREAD_LOSS,
+        (LOST, REWRITTEN_OFFSET, ACKNOWLEDGED_ELSEWHERE, REAL_TIME_ORDER),
         lambda c, seen: not c.acks_all and not seen.committed and (_allowed(c, seen) or seen.disks_lost),
         "acks=1 (or 0): the leader acknowledges alone; what no follower has fetched is lost when another broker leads",
         f"{_PRODUCER}, acks; Vanlightly 2018, How to Lose Messages on a Kafka Cluster",

@@ -16,7 +16,6 @@ from checkers.evidence.store import AnomalyStore
 from checkers.history import History
 from checkers.judge import judge
 from harness.core.anomalies import BY_NAME, LOST, VANISHED, Anomaly
-from harness.core.guarantees import LOSS
 from harness.core.verdict import Standing
 from harness.history.paths import ANOMALIES
 from tests.checkers.notation import SECOND, apart, by_hand, write
@@ -107,7 +106,7 @@ def judged(run: Path, spark: SparkSession, histories: Collection[Lines], **setti
     anomalies, history = judge(run, spark).anomalies, History.read(run, spark)
     losses = losses_of(history, AnomalyStore.read(run), observed(history.stored, history.seen))
     outcomes: Outcomes = {lines: {} for lines in histories}
-    for name in anomalies.keys() & {anomaly.name for anomaly in LOSS}:
+    for name in {name for name in anomalies if BY_NAME[name].judged_by_record}:
         ranges, rows = losses.ranges(BY_NAME[name]), pq.read_table(run / ANOMALIES / name).to_pylist()
         ruling, _, count = worst_ruling(ranges)
         assert (anomalies[name].count, anomalies[name].standing) == (count, ruling.standing)

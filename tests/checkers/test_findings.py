@@ -14,7 +14,8 @@ from checkers.evidence.decision import Decision, Event
 from checkers.evidence.leadership import LeaderTerm, Span
 from checkers.evidence.record_ranges import RecordRange
 from checkers.findings import MOST_UNKNOWN, Observed, Records, findings, grouped
-from harness.core.guarantees import LOSS, Ruling
+from harness.core.anomalies import BY_NAME
+from harness.core.guarantees import Ruling
 from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Standing
 from tests.checkers.notation import SECOND
 
@@ -214,7 +215,7 @@ def test_of_very_many_places_of_which_nobody_knows_the_smallest_are_told_as_one(
     assert {"lost": 1 + 2 + 3} in [one.anomalies for one in found]
 
 
-LOSSES = sorted(one.name for one in LOSS)
+LOSSES = sorted(name for name, one in BY_NAME.items() if one.judged_by_record)
 DECISIONS = st.one_of(
     st.sampled_from([UNTAKEN, UNSURE]),
     st.builds(wiped, st.integers(10, 60)),
