@@ -129,9 +129,12 @@ def attached(
 
 
 def _taken_too(decision: Decision, beside: Decision | None) -> Decision:
-    """The decision about records that the event took which took those beside them. Who must have had them stays as it
-    is: they may have been acknowledged at another time, with another ISR."""
-    return decision if beside is None else replace(decision, ruling=beside.ruling, event=beside.event)
+    """The decision about records that the event took which took those beside them: theirs. But if a broker must have
+    had those beside them, and not these, who must have had these stays as it is: they may have been acknowledged at
+    another time, with another ISR. (A single broker is the leader that wrote them all.)"""
+    if beside is None or len(beside.must) <= 1 or beside.must <= decision.must:
+        return beside or decision
+    return replace(decision, ruling=beside.ruling, event=beside.event)
 
 
 def _chain(
