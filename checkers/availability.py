@@ -18,7 +18,6 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from checkers.evidence.intervals import NEVER, Times
 from checkers.history import PARTITION, History
 from checkers.stretches import (
-    SECOND_NS,
     Stretch,
     Stretches,
     Timeline,
@@ -28,6 +27,7 @@ from checkers.stretches import (
     timelines,
     together,
 )
+from harness.core.clock import SECOND_NS
 from harness.core.faults import injection_of
 from harness.core.topology import Partition
 from harness.history.run_file import Limits

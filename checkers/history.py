@@ -13,16 +13,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812
 
 from checkers.evidence.leadership import Span, spans
+from harness.history import schema
 from harness.history.footers import constants
 from harness.history.run_file import RunFile
-from harness.history.schema import MAY_HAVE_MOVED, TABLES, UNKNOWN_OFFSET, Phase
+from harness.history.schema import MAY_HAVE_MOVED, TABLES, TRANSACTION, UNKNOWN_OFFSET, Phase
 from harness.history.stored_run import StoredRun
 
 #: Spark's message about a file that it cannot read completely.
 _DAMAGED = re.compile(r"FAILED_READ_FILE\S*\].*? file:(?://)?(/\S+?\.parquet)")
 
-#: The columns that identify a partition.
-PARTITION = ["topic", "partition"]
+PARTITION = schema.PARTITION
 
 #: A history with fewer rows is read by one task, so that a query is one stage without exchanges between tasks.
 ROWS_OF_ONE_TASK = 1_000_000
@@ -253,9 +253,7 @@ def literal_path(path: Path) -> str:
 
 def _committed(sends: DataFrame, transactions: DataFrame) -> DataFrame:
     """``sends``, in which a delivery report within a transaction counts only if the commit succeeded."""
-    committed = transactions.where("intent = 'commit' and outcome = 'ok'").selectExpr(
-        "worker", "transaction", "true as committed"
-    )
+    committed = transactions.where("intent = 'commit' and outcome = 'ok'").selectExpr(*TRANSACTION, "true as committed")
     void = "outcome = 'ok' and transaction is not null and committed is null"
     columns = [f"if({void}, 'info', outcome) as outcome" if name == "outcome" else name for name in sends.columns]
-    return sends.join(committed, on=["worker", "transaction"], how="left").selectExpr(*columns)
+    return sends.join(committed, on=TRANSACTION, how="left").selectExpr(*columns)

@@ -12,12 +12,10 @@ from typing import Any
 
 from checkers.evidence.intervals import NEVER
 from harness.core.anomalies import SLOW_RECOVERY, UNAVAILABILITY
+from harness.core.clock import SECOND_NS
 from harness.core.faults import acted_on, in_doubt
-from harness.core.verdict import FoundAnomaly, Standing
+from harness.core.verdict import MOST_EXAMPLES, FoundAnomaly, Standing
 from harness.history.run_file import Limits, RunFile
-
-_EXAMPLES = 20
-_SECOND_NS = 1_000_000_000
 
 Row = Mapping[str, Any]
 
@@ -34,7 +32,7 @@ def overrun(limits: Limits, service: Row, faults: Sequence[Row]) -> dict[str, Fo
             standing=Standing.VIOLATION,
             because=f"the scenario allows {limit:g} s",
             source="the scenario's limits",
-            examples=examples[:_EXAMPLES],
+            examples=examples[:MOST_EXAMPLES],
         )
         for name, (limit, examples) in found.items()
         if examples
@@ -61,7 +59,7 @@ def undecided(run: RunFile, service: Row, faults: Sequence[Row]) -> list[str] | 
     for part in service["partitions"]:
         name = f"{part['topic']}-{part['partition']}"
         if _between(part["longest_unavailable"], limits.unavailable, part.get("at_most_ns")):
-            found.append(f"{name} acknowledged nothing for up to {part['at_most_ns'] / _SECOND_NS:g} s")
+            found.append(f"{name} acknowledged nothing for up to {part['at_most_ns'] / SECOND_NS:g} s")
         if limits.recovery is not None:
             found += [f"{name} acknowledged nothing {when}" for when in _in_doubt(part, limits.recovery, faults)]
     return found
@@ -75,7 +73,7 @@ def _in_doubt(part: Row, limit_s: float, faults: Sequence[Row]) -> Iterator[str]
         at_most: int | None = after.get("at_most_after_heal_ns")
         seen = seen or _acknowledged(after, lasted_ns) or _longer(awaited, limit_s)
         if at_most is not None and _between(awaited, limit_s, at_most):
-            yield f"for up to {at_most / _SECOND_NS:g} s after the heal of {after['fault']}"
+            yield f"for up to {at_most / SECOND_NS:g} s after the heal of {after['fault']}"
     if not seen:
         yield "from any heal to the next injection with no other fault in force"
 
@@ -104,13 +102,13 @@ def _acknowledged(after: Row, within_ns: int) -> bool:
 
 
 def _longer(lasted: Row | None, limit_s: float) -> bool:
-    return lasted is not None and bool(lasted["lasted_ns"] > limit_s * _SECOND_NS)
+    return lasted is not None and bool(lasted["lasted_ns"] > limit_s * SECOND_NS)
 
 
 def _between(lasted: Row | None, limit_s: float | None, at_most_ns: int | None) -> bool:
     if limit_s is None or at_most_ns is None:
         return False
-    return (lasted["lasted_ns"] if lasted else 0) <= limit_s * _SECOND_NS < at_most_ns
+    return (lasted["lasted_ns"] if lasted else 0) <= limit_s * SECOND_NS < at_most_ns
 
 
 def unavailable(limit_s: float | None, service: Row) -> list[dict[str, Any]]:

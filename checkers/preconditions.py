@@ -7,13 +7,12 @@ from typing import Any
 
 from checkers.evidence.leadership import Span, leaders
 from checkers.evidence.silence import Silence
+from harness.core.clock import SECOND_NS
 from harness.core.faults import ELECTION, hits_clients_only, injection_of
 from harness.core.verdict import Precondition, Summary
 from harness.history.run_file import DRAIN, FINAL_READ, Requirements, RunFile
 
 Row = Mapping[str, Any]
-
-_SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -185,7 +184,7 @@ def served(run: RunFile, faults: Iterable[Row], partitions: Sequence[Row]) -> li
     over = [at for row in faults for at in [row["injected_ns" if _stays(row, run) else "healed_ns"]] if at is not None]
     since = max(over, default=0)
     silent = [_name(row) for row in partitions if row["last_ack_ns"] is None or row["last_ack_ns"] < since]
-    when = f" after {since / _SECOND_NS:.1f} s, when the last fault was over" if over else ""
+    when = f" after {since / SECOND_NS:.1f} s, when the last fault was over" if over else ""
     detail = f"each of {len(partitions)} partitions acknowledged writes{when}"
     return [_precondition("partitions served", not silent, detail, f"nothing acknowledged{when}: {_listed(silent)}")]
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from checkers.evidence.intervals import BEFORE, NEVER, Times
 from checkers.history import PARTITION
+from harness.core.clock import SECOND_NS
 from harness.core.topology import Partition
 
-SECOND_NS = 1_000_000_000
 _MOST_BUCKETS = 600
 
 

@@ -14,8 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies.records import OF_READ
 from checkers.history import History
-
-_KEY = ["worker", "transaction"]
+from harness.history.schema import TRANSACTION
 
 #: A record that a transaction read.
 _READ = "struct(read_ns, record_id, topic, partition, offset, sent_ns, acknowledged_ns)"
@@ -86,11 +85,11 @@ def _dependencies(history: History) -> DataFrame:
     the time of its send and a negative number), first_read (the first record, a struct), read_until_ns
     """
     of_readers = history.read_committed if history.run_file.configuration.read_committed else "phase = 'live'"
-    begun = history.transactions.selectExpr(*_KEY, "struct(began_ns, worker, transaction) as node")
+    begun = history.transactions.selectExpr(*TRANSACTION, "struct(began_ns, worker, transaction) as node")
     alone = "struct(invoked_ns as began_ns, worker, -1 - sequence as transaction)"
     sent = (
         history.table("sends")
-        .join(begun, on=_KEY, how="left")
+        .join(begun, on=TRANSACTION, how="left")
         .selectExpr(
             "record_id",
             f"coalesce(node, {alone}) as writer",
@@ -101,8 +100,8 @@ def _dependencies(history: History) -> DataFrame:
     reads = (
         history.reads.where(f"({of_readers}) and intact and transaction is not null")
         .selectExpr("topic", "partition", "offset", "record_id", "read_ns", "reader as worker", "transaction")
-        .join(begun.withColumnRenamed("node", "reader"), on=_KEY, how="inner")
-        .drop(*_KEY)
+        .join(begun.withColumnRenamed("node", "reader"), on=TRANSACTION, how="inner")
+        .drop(*TRANSACTION)
     )
     return (
         reads.join(sent, on="record_id", how="inner")

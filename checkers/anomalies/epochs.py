@@ -8,13 +8,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.history import PARTITION, History
+from checkers.scan.log_order import BUCKET
 from checkers.scan.running_max import greatest_before
 from harness.history.schema import UNKNOWN_OFFSET
 
 #: The columns that identify a log as one reader received it.
 _LOG = ["phase", "reader", *PARTITION]
-#: Offsets that one task sorts at a time.
-_BUCKET = "shiftright(offset, 11)"
 
 
 def may_have_epochs(history: History) -> bool:
@@ -45,7 +44,7 @@ def epoch_fell(history: History) -> DataFrame | None:
         .agg(F.min("read_ns").alias("read_ns"))
     )
     greatest = {"before": F.struct("leader_epoch", "offset")}
-    behind = greatest_before(records, _LOG, ["offset"], history.pieces(_BUCKET), greatest)
+    behind = greatest_before(records, _LOG, ["offset"], history.pieces(BUCKET), greatest)
     return behind.selectExpr(
         *(*PARTITION, "offset", "record_id", "read_ns", "reader", "leader_epoch"),
         *("before.leader_epoch as after_epoch", "before.offset as after_offset"),

@@ -13,12 +13,11 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.history import PARTITION, History
 from checkers.scan.polls import ASSIGNMENT, READER
+from checkers.scan.record_bits import OFFSET_BIT, OFFSET_BLOCK
 
 _COMMITTED = "event = 'commit' and error is null"
 _BEGINS = "event in ('assign', 'revoke', 'lost', 'seek')"
 _BLOCK = [*PARTITION, "block"]
-_OFFSETS = "shiftright(offset, 6) as block"
-_BIT = "shiftleft(1L, cast(offset & 63 as int))"
 
 
 def has_group(history: History) -> bool:
@@ -91,7 +90,9 @@ def missed(history: History, polls: DataFrame) -> DataFrame:
     judged = history.reads.where("phase in ('final', 'live')").join(
         F.broadcast(committed(history)), on=PARTITION, how="inner"
     )
-    behind = judged.where("offset >= begun and offset < committed").selectExpr("*", _OFFSETS, f"{_BIT} as bit")
+    behind = judged.where("offset >= begun and offset < committed").selectExpr(
+        "*", f"{OFFSET_BLOCK} as block", f"{OFFSET_BIT} as bit"
+    )
     undelivered = (
         behind.groupBy(*_BLOCK)
         .agg(

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.behind import COMES_BACK_NS
+from harness.core.clock import MS_NS
 from harness.core.faults import Row, acted_on, supposing_it_acted
 from harness.core.topology import Partition
 from harness.history.last_stable import StableEnds
@@ -16,7 +17,6 @@ from harness.history.stored_run import StoredRun
 
 #: librdkafka's default of transaction.timeout.ms.
 _TIMEOUT_MS = 60_000
-_NS_PER_MS = 1_000_000
 
 
 def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
@@ -87,7 +87,7 @@ def _before_its_end(stored: StoredRun, send: Row, ends: StableEnds, read_ns: int
     earlier = [row for row in own if row["began_ns"] < its["began_ns"] and row["ending_ns"] is not None]
     may_have_ended = (
         _ended_late(earlier, stored.faults, by_ns)
-        or by_ns - its["began_ns"] >= timeout_ms * _NS_PER_MS
+        or by_ns - its["began_ns"] >= timeout_ms * MS_NS
         or (its["ending_ns"] is None and not acknowledged and _replaced(stored, send))
     )
     return None if may_have_ended else True

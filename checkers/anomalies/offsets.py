@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from checkers.anomalies.records import OF_SEND, in_transaction
 from checkers.history import PARTITION, History
 from checkers.scan.in_log import proven, retained
-from checkers.scan.record_bits import BIT, BLOCK, OF_BLOCK, Candidates, computed_once
+from checkers.scan.record_bits import BIT, BLOCK, OF_BLOCK, OFFSET_BIT, OFFSET_BLOCK, Candidates, computed_once
 from harness.history.schema import FINAL_READER, UNKNOWN_OFFSET
 
 _OFFSET = [*PARTITION, "offset"]
@@ -112,8 +112,6 @@ def acknowledged_elsewhere(unsettled: Candidates) -> DataFrame:
 NOT_THE_LEADER_S = "lacks or not array_contains(stand, record)"
 
 _REPLICA = ["broker", *PARTITION]
-_OFFSETS_BLOCK = "shiftright(offset, 6) as block"
-_OFFSET_BIT = "shiftleft(1L, cast(offset & 63 as int))"
 
 
 def diverged(history: History) -> DataFrame:
@@ -154,7 +152,7 @@ def _lacking(history: History) -> DataFrame:
     Returns: topic, partition, offset, record_id, record, broker, read_ns (of the final read), stand
     """
     served = history.reads.where("phase = 'replica'").selectExpr(
-        f"reader - {FINAL_READER} as broker", *PARTITION, "offset", _OFFSETS_BLOCK, f"{_OFFSET_BIT} as bit"
+        f"reader - {FINAL_READER} as broker", *PARTITION, "offset", f"{OFFSET_BLOCK} as block", f"{OFFSET_BIT} as bit"
     )
     blocks = served.groupBy(*_REPLICA, "block").agg(F.bit_or("bit").alias("served"), F.max("offset").alias("last"))
     came = blocks.selectExpr(*_REPLICA, "last + 1 as reach").unionByName(
@@ -164,7 +162,7 @@ def _lacking(history: History) -> DataFrame:
     )
     reach = came.groupBy(*_REPLICA).agg(F.max("reach").alias("reach"))
     final = history.reads.where("phase = 'final' and intact and record_id is not null").selectExpr(
-        *_OFFSET, "record_id", "read_ns", _OFFSETS_BLOCK, f"{_OFFSET_BIT} as bit"
+        *_OFFSET, "record_id", "read_ns", f"{OFFSET_BLOCK} as block", f"{OFFSET_BIT} as bit"
     )
     missing = (
         final.groupBy(*PARTITION, "block")

@@ -17,10 +17,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from checkers.anomalies.groups import skipping_starts
 from checkers.history import PARTITION, History
 from checkers.scan.polls import ASSIGNMENT, BEHIND_IT, POLL, delivered
-from harness.history.schema import MAY_HAVE_MOVED, UNKNOWN_OFFSET
+from harness.history.schema import MAY_HAVE_MOVED, TRANSACTION, UNKNOWN_OFFSET
 
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]
-_TRANSACTION = ["worker", "transaction"]
 #: Records and gaps are joined by spans of 2**10 offsets, about the records of a poll. This and the next number decide
 #: how long the join takes, not what it finds: the rule compares offsets exactly.
 _SPAN_BITS = 10
@@ -259,5 +258,5 @@ def _not_committed(history: History) -> DataFrame:
     if not history.run_file.final_read:
         hidden = "intent = 'abort'" if history.run_file.configuration.read_committed else "false"
         aborted = history.table("transactions").where(hidden)
-        return sent.join(aborted, on=_TRANSACTION, how="left_semi").select("record_id")
-    return sent.join(committed, on=_TRANSACTION, how="left_anti").select("record_id")
+        return sent.join(aborted, on=TRANSACTION, how="left_semi").select("record_id")
+    return sent.join(committed, on=TRANSACTION, how="left_anti").select("record_id")

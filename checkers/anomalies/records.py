@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from checkers.history import PARTITION, History
 from checkers.scan.in_log import STANDING, proven, retained
 from checkers.scan.record_bits import Candidates
-from harness.history.schema import SEQUENCE_BITS
+from harness.history.schema import SEQUENCE_BITS, TRANSACTION
 
 #: The columns of every anomaly of a record. ``sent_ns`` and ``acknowledged_ns`` are null if that never happened.
 RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "sent_ns", "acknowledged_ns"]
@@ -235,7 +235,7 @@ def _must_remain(candidates: Candidates) -> DataFrame:
         return live
     plain = candidates.sends("transaction is null").select(*PARTITION, "record_id")
     seen = live.where(f"not ({history.read_committed})").join(plain, on=plain.columns, how="left_semi")
-    asked = history.transactions.where(ASKED_TO_COMMIT).select("worker", "transaction")
+    asked = history.transactions.where(ASKED_TO_COMMIT).select(*TRANSACTION)
     hidden = candidates.sends("transaction is not null").join(asked, on=asked.columns, how="left_anti")
     committed = live.where(history.read_committed).join(hidden, on=[*PARTITION, "record_id"], how="left_anti")
     return committed.unionByName(seen)

@@ -18,8 +18,8 @@ from checkers.anomalies.records import ASKED_TO_COMMIT, DELIVERED, OF_READ, OF_W
 from checkers.history import PARTITION, History
 from checkers.scan.in_log import proven
 from checkers.scan.record_bits import computed_once
+from harness.history.schema import TRANSACTION
 
-_KEY = ["worker", "transaction"]
 _HANGING = pa.schema(
     [
         ("topic", pa.string()),
@@ -45,7 +45,7 @@ def aborted_read(history: History) -> DataFrame:
     with read_committed, only records of committed transactions are returned (KIP-98, 4; consumer configuration,
     isolation.level). Returns: RECORD, transaction, intent, read_ns
     """
-    never = history.transactions.where(f"not ({ASKED_TO_COMMIT})").select(*_KEY, "intent")
+    never = history.transactions.where(f"not ({ASKED_TO_COMMIT})").select(*TRANSACTION, "intent")
     return _delivered_of(history, never).selectExpr(*OF_READ, "transaction", "intent", "read_ns")
 
 
@@ -57,10 +57,10 @@ def early_read(history: History) -> DataFrame:
     Guarantee: read_committed returns records up to the last stable offset, which an open transaction holds back
     (KIP-98, 4). Returns: RECORD, transaction, read_ns, ending_ns (the earliest possible time of the request), by_itself
     """
-    asked = history.transactions.where(ASKED_TO_COMMIT).select(*_KEY, "ending_ns")
+    asked = history.transactions.where(ASKED_TO_COMMIT).select(*TRANSACTION, "ending_ns")
     if cycles.reads_transactionally(history):
-        asked = asked.join(cycles.not_committed_before(history), on=_KEY, how="left").selectExpr(
-            *_KEY, "greatest(ending_ns, least_ns) as ending_ns"
+        asked = asked.join(cycles.not_committed_before(history), on=TRANSACTION, how="left").selectExpr(
+            *TRANSACTION, "greatest(ending_ns, least_ns) as ending_ns"
         )
     return (
         _delivered_of(history, asked)
@@ -140,7 +140,7 @@ def _standing(history: History, asked: DataFrame) -> DataFrame:
         _transactional_sends(history)
         .where("outcome != 'fail'")
         .drop("outcome")
-        .join(asked.select(*_KEY, "outcome"), on=_KEY, how="inner")
+        .join(asked.select(*TRANSACTION, "outcome"), on=TRANSACTION, how="inner")
         .join(F.broadcast(ends), on=PARTITION, how="left")
     )
     there = F.expr("bool_and(true)").alias("there")
@@ -150,7 +150,7 @@ def _standing(history: History, asked: DataFrame) -> DataFrame:
     return (
         sent.join(shown, on=[*PARTITION, "record_id"], how="left")
         .withColumn("judged", F.expr(judged))
-        .groupBy(*_KEY, "outcome")
+        .groupBy(*TRANSACTION, "outcome")
         .agg(
             F.count("*").alias("written"),
             F.count_if(F.col("judged")).alias("records"),
@@ -199,7 +199,7 @@ def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
     transactions in which the worker that sent the record also polled it), sent_ns, acknowledged_ns
     """
     sent = _transactional_sends(history).selectExpr(
-        *_KEY, "record_id", "invoked_ns as sent_ns", "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
+        *TRANSACTION, "record_id", "invoked_ns as sent_ns", "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
     )
     delivered = (
         history.reads.where(history.read_committed)
@@ -210,7 +210,8 @@ def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
             F.expr(f"collect_set(transaction) filter (where reader = {OF_WORKER})").alias("by_its_worker"),
         )
     )
-    return delivered.join(sent.join(transactions, on=_KEY, how="inner"), on="record_id", how="inner").drop("worker")
+    of_each = sent.join(transactions, on=TRANSACTION, how="inner")
+    return delivered.join(of_each, on="record_id", how="inner").drop("worker")
 
 
 def _missing(history: History, transactions: DataFrame) -> DataFrame | None:

@@ -31,15 +31,13 @@ from checkers.evidence.final_logs import Log
 from checkers.evidence.intervals import BEFORE, NEVER, Window
 from checkers.evidence.leadership import Partition, known_epoch
 from checkers.evidence.store import each_partition
+from harness.history.schema import TRANSACTION
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 Columns = Sequence[Numbers]
 
-#: The columns read of ``sends``.
+#: The columns read of ``sends``; with TRANSACTION if the final read is read_committed.
 COLUMNS = ["topic", "partition", "invoked_ns", "completed_ns", "offset"]
-
-#: The columns that identify a transaction. They are also read of ``sends`` if the final read is read_committed.
-TRANSACTION = ["worker", "transaction"]
 
 #: The columns read of records that are not at their acknowledged offset.
 COLUMNS_OF_GONE = pa.schema(

@@ -26,13 +26,13 @@ from checkers.evidence.record_ranges import (
 from checkers.evidence.store import StoredRows
 from harness.core.anomalies import Anomaly
 from harness.core.topology import broker_name
-from harness.core.verdict import Standing
+from harness.core.verdict import MOST_EXAMPLES, Standing
 
 if TYPE_CHECKING:
     from checkers.history import History
 
 #: The most runs of an anomaly in a verdict, the biggest first.
-MOST_RUNS = 20
+MOST_RUNS = MOST_EXAMPLES
 
 
 def found_ranges(history: "History", anomaly: Anomaly, found: StoredRows) -> list[RecordRange]:

@@ -49,6 +49,7 @@ from harness.core.faults import (
 )
 from harness.core.guarantees import Configuration
 from harness.core.topology import broker_name
+from harness.history.schema import PARTITION
 
 #: The same as LAG_NS before 2.7: 60 s, up to 2.5 s until the leader looks again, LAG_NS, and a second to spare on a
 #: slow machine (Kafka 2.6, ReplicaManager: IsrChangePropagationInterval; scheduled as isr-change-propagation).
@@ -582,7 +583,7 @@ def _partly_told(observations: pa.Table) -> set[Partition]:
 
 
 def _places(observations: pa.Table) -> set[Partition]:
-    rows = observations.group_by(["topic", "partition"]).aggregate([])
+    rows = observations.group_by(PARTITION).aggregate([])
     return {(row["topic"], row["partition"]) for row in rows.to_pylist()}
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.leadership import Partition
+from harness.history.schema import PARTITION
 from harness.history.stored_run import StoredRun
 
 Offsets = npt.NDArray[np.int64]
@@ -20,7 +21,6 @@ Holes = Mapping[Partition, tuple[np.ndarray, np.ndarray]]
 #: The epoch of a record without one.
 NO_EPOCH = -1
 
-_PLACE = ["topic", "partition"]
 _SPAN = ("leader_epoch", "first", "last")
 
 
@@ -117,7 +117,7 @@ def logs(stored: StoredRun, epochs: pa.Table) -> dict[Partition, Log]:
     """
     ends = {of: (row["log_start"], row["log_end"]) for of, row in stored.ends.items() if row["complete"]}
     known = epochs.filter(pc.greater(epochs["leader_epoch"], NO_EPOCH))
-    each = known.group_by(_PLACE, use_threads=False).aggregate([(name, "list") for name in _SPAN])
+    each = known.group_by(PARTITION, use_threads=False).aggregate([(name, "list") for name in _SPAN])
     rows = {(row["topic"], row["partition"]): row for row in each.to_pylist()}
     found: dict[Partition, Log] = {}
     for of, (start, end) in ends.items():

@@ -19,13 +19,13 @@ from checkers.evidence.leadership import Partition
 from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import History
 from harness.core.anomalies import DUPLICATED, Anomaly
+from harness.core.clock import MS_NS
 from harness.core.faults import Does, Row, does, hit, may_keep_answers
 from harness.core.topology import Plane, Role
 from harness.history.run_file import Origin, RunFile
 
 #: The default of session.timeout.ms: a member that is cut off may only learn after this time that its session is over.
 _SESSION_MS = 45_000
-_NS_PER_MS = 1_000_000
 
 #: When two members owned a partition: since the first delivery of one, until the last delivery of the other.
 _OWNED = pa.schema([("since_ns", pa.int64()), ("other_until_ns", pa.int64())])
@@ -74,7 +74,7 @@ def _session_ns(run: RunFile) -> int:
     configured = [
         None if member.get("group.protocol") == "consumer" else member.get("session.timeout.ms") for member in members
     ]
-    return max((_SESSION_MS if ms is None else int(ms) for ms in configured), default=_SESSION_MS) * _NS_PER_MS
+    return max((_SESSION_MS if ms is None else int(ms) for ms in configured), default=_SESSION_MS) * MS_NS
 
 
 def given_up_beside(history: History, duplicated: StoredRows) -> bool:

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from checkers.evidence.intervals import Window
 from checkers.evidence.leadership import FRESH_NS, Partition
-
-_SECOND_NS = 1_000_000_000
+from harness.core.clock import SECOND_NS
+from harness.history.schema import PARTITION
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Silence:
     @property
     def when(self) -> str:
         """``"from 5.0 s to 9.5 s"``."""
-        return f"from {self.from_ns / _SECOND_NS:.1f} s to {self.to_ns / _SECOND_NS:.1f} s"
+        return f"from {self.from_ns / SECOND_NS:.1f} s to {self.to_ns / SECOND_NS:.1f} s"
 
 
 def silences(observations: pa.Table, written: Mapping[Partition, tuple[int, int]]) -> list[Silence]:
@@ -41,7 +41,7 @@ def silences(observations: pa.Table, written: Mapping[Partition, tuple[int, int]
 
 
 def _by_partition(reports: pa.Table) -> Iterator[tuple[Partition, np.ndarray]]:
-    each = reports.group_by(["topic", "partition"], use_threads=False).aggregate([("at_ns", "list")])
+    each = reports.group_by(PARTITION, use_threads=False).aggregate([("at_ns", "list")])
     lists = each["at_ns_list"].combine_chunks()
     for row, (topic, partition) in enumerate(
         zip(each["topic"].to_pylist(), each["partition"].to_pylist(), strict=True)
@@ -61,12 +61,11 @@ def silences_of_brokers(observations: pa.Table, current: pa.Table) -> dict[Parti
     """The times longer than FRESH_NS without a report of a broker on a partition; by None, without a ``current`` report
     of any broker, between the first and the last report of the partition."""
     found: dict[Partition, dict[str | None, list[Window]]] = {}
-    keys = ["topic", "partition"]
-    bounds = observations.group_by(keys).aggregate([("at_ns", "min"), ("at_ns", "max")])
-    rows = current.select([*keys, "at_ns"])
-    edges = [pa.table([bounds[name] for name in (*keys, at)], rows.schema) for at in ("at_ns_min", "at_ns_max")]
-    _add_silences(found, observations, [*keys, "observer"])
-    _add_silences(found, pa.concat_tables([rows, *edges]), keys)
+    bounds = observations.group_by(PARTITION).aggregate([("at_ns", "min"), ("at_ns", "max")])
+    rows = current.select([*PARTITION, "at_ns"])
+    edges = [pa.table([bounds[name] for name in (*PARTITION, at)], rows.schema) for at in ("at_ns_min", "at_ns_max")]
+    _add_silences(found, observations, [*PARTITION, "observer"])
+    _add_silences(found, pa.concat_tables([rows, *edges]), PARTITION)
     return found
 
 

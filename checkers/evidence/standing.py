@@ -9,7 +9,6 @@ from checkers.evidence.again import COLUMNS as COLUMNS_OF_SENDS
 from checkers.evidence.again import (
     COLUMNS_OF_GONE,
     COLUMNS_OF_VANISHED,
-    TRANSACTION,
     acknowledged,
     acknowledged_again,
     committed,
@@ -30,6 +29,7 @@ from harness.core.anomalies import Gone
 from harness.core.faults import Row, in_doubt, supposing_it_acted
 from harness.core.guarantees import Ruling
 from harness.history.run_file import FINAL_READ, RunFile
+from harness.history.schema import TRANSACTION
 from harness.history.stored_run import StoredRun
 
 #: The feature of eligible leader replicas (KIP-966).

@@ -8,7 +8,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.history import PARTITION, History
+from checkers.scan.record_bits import OFFSET_BIT, OFFSET_BLOCK
 from checkers.scan.running_max import greatest_before
+from harness.core.clock import SECOND_NS
 from harness.history.schema import UNKNOWN_OFFSET
 
 #: The columns of a reader and a partition that it reads.
@@ -28,7 +30,7 @@ BEHIND_IT = f"least(offset, {(1 << 63) - 2}) + 1"
 
 _RESETS = "('assign', 'revoke', 'lost', 'seek')"
 #: One task sorts one second of a reader's polls at a time.
-_BUCKET = "at_ns div 1000000000"
+_BUCKET = f"at_ns div {SECOND_NS}"
 #: The order of rows with the same time: a start, the poll, then ends of the partition. An end within the poll's records
 #: does not move the reader behind later records of that poll.
 _ORDER_WITHIN_NS = "case when first is not null then 1 when arrived is null then 0 else 2 end"
@@ -98,13 +100,13 @@ def _polled(history: History) -> DataFrame:
     counts twice."""
     return (
         delivered(history)
-        .selectExpr(*POLL, "offset", "shiftright(offset, 6) as span")
+        .selectExpr(*POLL, "offset", f"{OFFSET_BLOCK} as span")
         .groupBy(*POLL, "span")
         .agg(
             F.min("offset").alias("first"),
             F.max("offset").alias("last"),
             F.count("*").alias("records"),
-            F.expr("bit_count(bit_or(shiftleft(1L, cast(offset & 63 as int))))").alias("distinct"),
+            F.expr(f"bit_count(bit_or({OFFSET_BIT}))").alias("distinct"),
         )
         .groupBy(*POLL)
         .agg(

@@ -37,6 +37,9 @@ FEW = 1 << 20
 
 BLOCK = "shiftright(record_id, 6)"
 BIT = "shiftleft(1L, cast(record_id & 63 as int))"
+#: The same of 64 offsets.
+OFFSET_BLOCK = "shiftright(offset, 6)"
+OFFSET_BIT = "shiftleft(1L, cast(offset & 63 as int))"
 _NONE = "0L"
 
 #: The bits that a row of ``sends`` adds to its block.

@@ -182,11 +182,12 @@ def _of_one_cause(anomalies: "list[Row]") -> "list[list[Row]]":
 
 def _views(views: "list[BrokerReport]") -> list[str]:
     """What the brokers reported: a line for each different report, with its brokers."""
+    from harness.report.words import of_epoch
+
     versions: dict[str, list[str]] = {}
     for view in views:
-        epoch = "" if view.leader_epoch is None else f" (epoch {view.leader_epoch})"
-        leads = f"{view.leader} leads" if view.leader else "nobody leads"
-        versions.setdefault(f"{leads}{epoch}, ISR {' '.join(view.isr) or 'empty'}", []).append(view.observer)
+        leads = (f"{view.leader} leads" if view.leader else "nobody leads") + of_epoch(view.leader_epoch)
+        versions.setdefault(f"{leads}, ISR {' '.join(view.isr) or 'empty'}", []).append(view.observer)
     return [f"{', '.join(who)}: {report}" for report, who in versions.items()] or ["no broker said who led"]
 
 

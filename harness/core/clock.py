@@ -3,6 +3,10 @@
 import time
 from dataclasses import dataclass
 
+#: Nanoseconds of a second, and of a millisecond.
+SECOND_NS = 1_000_000_000
+MS_NS = 1_000_000
+
 
 @dataclass(frozen=True)
 class ClockOffset:

@@ -10,6 +10,9 @@ from harness.core.anomalies import BY_NAME
 
 SCHEMA = 1
 
+#: The most examples of an anomaly in a verdict, and the most of its runs: its own files have all records.
+MOST_EXAMPLES = 20
+
 
 class Judgement(StrEnum):
     """valid: all preconditions met and nothing found. unknown: one is not met. invalid: an anomaly was found."""

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from harness.core.clock import MS_NS, SECOND_NS
 from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
 from harness.core.quantities import Duration, Whole
@@ -28,7 +29,7 @@ FINAL_READ = "final read"
 _REQUEST_MS = 30_000
 
 #: The last second of the year 9999: there is no later date.
-_LAST_DATE_NS = 253_402_300_799 * 10**9
+_LAST_DATE_NS = 253_402_300_799 * SECOND_NS
 
 #: The tables that clients of each role write, for runs of earlier versions: those lack ``writes``.
 _WROTE: dict[str, tuple[str, ...]] = {
@@ -238,7 +239,7 @@ class RunFile(_Part):
     def request_timeout_ns(self) -> int:
         """The shortest time after which a producer sends an unanswered request again."""
         configured = (settings.get("request.timeout.ms") for settings in self.workers("sends").values())
-        return min([_REQUEST_MS, *(int(ms) for ms in configured if ms is not None)]) * 1_000_000
+        return min([_REQUEST_MS, *(int(ms) for ms in configured if ms is not None)]) * MS_NS
 
     def text(self) -> str:
         """The text of run.json."""

@@ -53,6 +53,10 @@ SENDS = pa.schema(
     ]
 )
 
+#: The columns that identify a partition, and a transaction.
+PARTITION = ["topic", "partition"]
+TRANSACTION = ["worker", "transaction"]
+
 #: The offset of a record in an imported history that lacks it.
 UNKNOWN_OFFSET = -1
 
@@ -234,6 +238,6 @@ def sequence_of(record: int) -> int:
 #: Tables whose rows a journal has more than once (when begun, when done): the last row of a key counts.
 KEYS: dict[str, tuple[str, ...]] = {
     "sends": ("worker", "sequence"),
-    "transactions": ("worker", "transaction"),
+    "transactions": tuple(TRANSACTION),
     "faults": ("fault",),
 }

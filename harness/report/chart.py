@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from harness.core.clock import SECOND_NS
 from harness.core.faults import injection_of
 from harness.core.verdict import Verdict
 from harness.history.run_file import RunFile
@@ -11,7 +12,6 @@ WIDTH = 960
 _LEFT, _RIGHT, _TOP = 56, 12, 38
 _PLOT = 200
 _LANE = 18
-_SECOND_NS = 1_000_000_000
 _STEPS = (1, 2, 5)
 
 
@@ -55,7 +55,7 @@ class Chart:
 
 def chart(verdict: Verdict, run_file: RunFile) -> Chart | None:
     """The chart; None if nothing with a time was recorded."""
-    bucket = int(verdict.availability.get("bucket_ns") or _SECOND_NS)
+    bucket = int(verdict.availability.get("bucket_ns") or SECOND_NS)
     counts: list[int] = list(verdict.availability.get("acknowledged") or [])
     busy = [i for i, count in enumerate(counts) if count]
     begun = [*(step.at_ns for step in run_file.timeline), *(row["injecting_ns"] for row in verdict.faults)]
@@ -64,9 +64,9 @@ def chart(verdict: Verdict, run_file: RunFile) -> Chart | None:
     ended += [len(counts) * bucket, *begun]
     if not begun:
         return None
-    first, last = min(begun) // _SECOND_NS * _SECOND_NS, max(ended)
-    scale = _Scale(first, max(last - first, _SECOND_NS))
-    peak = max((count * _SECOND_NS / bucket for count in counts), default=0)
+    first, last = min(begun) // SECOND_NS * SECOND_NS, max(ended)
+    scale = _Scale(first, max(last - first, SECOND_NS))
+    peak = max((count * SECOND_NS / bucket for count in counts), default=0)
     tick = nice(peak / 4)
     ceiling = max(tick * -(-peak // tick), tick)
     bottom = _TOP + _PLOT
@@ -126,13 +126,13 @@ def _line(counts: Sequence[int], bucket: int, scale: _Scale, ceiling: float) -> 
         return ""
     stairs = [f"M{scale.x(shown[0][0] * bucket):.1f} {_TOP + _PLOT}"]
     for i, count in shown:
-        stairs.append(f"V{_height(count * _SECOND_NS / bucket, ceiling):.1f} H{scale.x((i + 1) * bucket):.1f}")
+        stairs.append(f"V{_height(count * SECOND_NS / bucket, ceiling):.1f} H{scale.x((i + 1) * bucket):.1f}")
     return " ".join(stairs)
 
 
 def _seconds(scale: _Scale) -> list[Mark]:
-    begin, end = scale.first_ns / _SECOND_NS, (scale.first_ns + scale.span_ns) / _SECOND_NS
-    return [Mark(scale.x(at * _SECOND_NS), f"{at:.0f} s") for at in _multiples(nice((end - begin) / 12), begin, end)]
+    begin, end = scale.first_ns / SECOND_NS, (scale.first_ns + scale.span_ns) / SECOND_NS
+    return [Mark(scale.x(at * SECOND_NS), f"{at:.0f} s") for at in _multiples(nice((end - begin) / 12), begin, end)]
 
 
 def _bands(verdict: Verdict, scale: _Scale, bottom: float) -> list[Band]:
@@ -141,7 +141,7 @@ def _bands(verdict: Verdict, scale: _Scale, bottom: float) -> list[Band]:
         end_ns = row["healed_ns"] if row["healed_ns"] is not None else scale.first_ns + scale.span_ns
         begin, end = scale.x(row["injecting_ns"]), scale.x(end_ns)
         nodes = " ".join(row["nodes"])
-        lasted = "never healed" if row["healed_ns"] is None else f"{(end_ns - row['injecting_ns']) / _SECOND_NS:.1f} s"
+        lasted = "never healed" if row["healed_ns"] is None else f"{(end_ns - row['injecting_ns']) / SECOND_NS:.1f} s"
         title = f"{injection_of(row)} ({row['kind']}): {nodes}, {lasted}" + (
             "" if row["effective"] else ", no evidence"
         )

@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 
-from harness.core.verdict import Verdict
+from harness.core.verdict import MOST_EXAMPLES, Verdict
 from harness.history.run_file import RunFile
 from harness.report import words
 from harness.report.chart import WIDTH
 from harness.report.sections import SECTIONS, Report, Section, Where, findings_of, shown
 from harness.report.template import template
-
-#: A verdict has at most this number of examples and of causes of an anomaly: show all.
-_ALL = 20
 
 
 def render(verdict: Verdict, run_file: RunFile, sections: Sequence[Section] = SECTIONS) -> str:
@@ -19,7 +16,7 @@ def render(verdict: Verdict, run_file: RunFile, sections: Sequence[Section] = SE
         verdict=verdict,
         headlines=words.headlines(verdict, findings_of(verdict)),
         run=run_file,
-        sections=list(shown(Report(verdict, _ALL, run_file), Where.PAGE, sections)),
+        sections=list(shown(Report(verdict, MOST_EXAMPLES, run_file), Where.PAGE, sections)),
         width=WIDTH,
         words=words,
     )

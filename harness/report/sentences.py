@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.core.anomalies import BY_NAME, Anomaly
 from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Verdict
-from harness.report.words import broker, from_to, in_order, seconds
+from harness.report.words import broker, from_to, in_order, of_epoch, seconds
 
 Row = Mapping[str, Any]
 
@@ -174,9 +174,9 @@ def _fate(anomaly: Anomaly, run: Row) -> str:
     # Only an election of a broker outside the ISR explains the loss. Any other is only known to have come next.
     how = (" when" if elected["in_isr"] is False else " after") if anomaly.is_loss else "; next,"
     again = " again" if elected["leader"] == run["leader"] else ""
-    epoch = "" if elected["leader_epoch"] is None else f" (epoch {elected['leader_epoch']})"
     return (
-        f"{fate}{how} {elected['name']}, {stood}, was elected{again} at {seconds(elected['at_ns'], 1)}{epoch}"
+        f"{fate}{how} {elected['name']}, {stood}, was elected{again} at {seconds(elected['at_ns'], 1)}"
+        + of_epoch(elected["leader_epoch"])
         + (f" after {in_order(ended)}" if ended else "")
         + (" and" if ended and then else "")
         + _while(then)

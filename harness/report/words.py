@@ -3,17 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.core.clock import SECOND_NS
 from harness.core.verdict import Finding, Judgement, Standing, Summary, Verdict
 from harness.history.schema import sequence_of, worker_of
 
 Row = Mapping[str, Any]
 
-_SECOND_NS = 1_000_000_000
-
 
 def seconds(ns: int | None, digits: int = 3) -> str:
     """``"12.345 s"``; empty without a time."""
-    return "" if ns is None else f"{ns / _SECOND_NS:.{digits}f} s"
+    return "" if ns is None else f"{ns / SECOND_NS:.{digits}f} s"
 
 
 def rate(fraction: float | None) -> str:
@@ -186,7 +185,12 @@ def by_id(record: int) -> str:
 
 def broker(name: str, epoch: int | None) -> str:
     """``"b1 (epoch 3)"``: a leader, and its epoch if that is known."""
-    return name if epoch is None else f"{name} (epoch {epoch})"
+    return f"{name}{of_epoch(epoch)}"
+
+
+def of_epoch(epoch: int | None) -> str:
+    """``" (epoch 3)"``, to write behind a leader or its election; nothing if it is not known."""
+    return "" if epoch is None else f" (epoch {epoch})"
 
 
 def in_order(names: Sequence[str]) -> str:

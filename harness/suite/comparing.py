@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness.core.clock import SECOND_NS
 from harness.core.verdict import Standing, Verdict
 from harness.history.paths import checking, stored
 from harness.suite.stored import Availability, Runs, Stored
 
-_SECOND = 1e9
 #: A figure counts as worse only if it grew by a factor (the caller's) and by more than this. In 54 runs on a shared
 #: machine, two runs of one scenario with the same settings differed by up to 4.3 s without an acknowledgement, 3.5 s of
 #: recovery, 2.5 s in the median and 3.8 s in the 99th percentile.
@@ -247,11 +247,11 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 def _unavailable(service: Availability) -> float | None:
     """The longest time of any partition; in a verdict without partitions, that of the whole run."""
     found = [part.longest_unavailable for part in service.partitions or (service,)]
-    return max((longest.lasted_ns / _SECOND for longest in found if longest is not None), default=None)
+    return max((longest.lasted_ns / SECOND_NS for longest in found if longest is not None), default=None)
 
 
 def _recovery(service: Availability) -> float | None:
-    return max((ns / _SECOND for ns in _heals(service).values() if ns is not None), default=None)
+    return max((ns / SECOND_NS for ns in _heals(service).values() if ns is not None), default=None)
 
 
 def _heals(service: Availability) -> dict[str, float | None]:
@@ -280,7 +280,7 @@ def _latencies(judged: Sequence[tuple[Stored, Verdict]]) -> tuple[list[tuple[flo
                 f"{run.directory}: its history is damaged, only its verdict is compared: {checking(run.directory)}"
             )
         elif took.size:
-            p50, p99 = np.percentile(took, [50, 99]) / _SECOND
+            p50, p99 = np.percentile(took, [50, 99]) / SECOND_NS
             found.append((float(p50), float(p99)))
     return found, torn
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaError
 
+from harness.core.clock import MS_NS
 from harness.history.schema import Outcome
 from workloads.clients.settings import RETRY_BACKOFF_MS, Acks
 
@@ -16,7 +17,7 @@ from workloads.clients.settings import RETRY_BACKOFF_MS, Acks
 #: a message again before its backoff is over (rd_kafka_retry_msgq in rdkafka_partition.c sets it on every retry, also
 #: on those that ``retries`` does not count; rdkafka_msgset_writer.c honours it). The backoff is retry.backoff.ms minus
 #: at most 20 % of jitter.
-SENT_ONCE_WITHIN_NS = RETRY_BACKOFF_MS * 1_000_000 * 80 // 100
+SENT_ONCE_WITHIN_NS = RETRY_BACKOFF_MS * MS_NS * 80 // 100
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-_NS = 1_000_000_000
+from harness.core.clock import SECOND_NS
 
 
 @dataclass
@@ -16,7 +16,7 @@ class Pace:
 
     rate: float | None
     start_ns: int
-    most_behind_ns: int = _NS // 2
+    most_behind_ns: int = SECOND_NS // 2
     tick_ns: int = 5_000_000
     _handed: int = 0
     _ticked_ns: int | None = None
@@ -30,7 +30,7 @@ class Pace:
         behind_ns = now_ns - self._due_ns(self._handed)
         if behind_ns > self.most_behind_ns:
             self.start_ns += behind_ns - self.most_behind_ns
-        owed = int((now_ns - self.start_ns) * self.rate / _NS) + 1 - self._handed
+        owed = int((now_ns - self.start_ns) * self.rate / SECOND_NS) + 1 - self._handed
         count = max(0, min(most, owed))
         self._handed += count
         self._ticked_ns = now_ns if count == owed else None
@@ -47,4 +47,4 @@ class Pace:
 
     def _due_ns(self, index: int) -> int:
         assert self.rate is not None
-        return self.start_ns + int(index * _NS / self.rate)
+        return self.start_ns + int(index * SECOND_NS / self.rate)
