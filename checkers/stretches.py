@@ -14,6 +14,7 @@ from checkers.history import PARTITION
 from harness.core.clock import SECOND_NS
 from harness.core.topology import Partition
 
+#: A choice: the chart of a report (960 px wide) shows no more, and verdict.json stays small.
 _MOST_BUCKETS = 600
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 from workloads.protocol import Report
 
+#: A choice: each flush costs CPU, and a timeline that waits for counts sees them so much later (``Workers.counts``).
 _FLUSH_EVERY_S = 0.25
+#: A choice: a command is obeyed, and a flush is made, at most so late.
 _WAIT_S = 0.05
 
 

@@ -13,11 +13,15 @@ from harness.history.run_file import Process
 from workloads.protocol import Spec
 from workloads.worker_process import Worker
 
+#: A choice: many processes start at once on a machine that may run the brokers, too; only one that hangs takes so long.
 _START_S = 60.0
+#: A choice: a worker whose time is over must still write its journals to the end. Then it is ended.
 _MARGIN_S = 5.0
+#: A choice: room for a commit without an answer (10 s, workloads/clients/consuming.py), and to close the consumer.
 _LEAVE_S = 20.0
 #: The longest time until a member processes a poll: it may have to finish one poll, then get another.
 _IDLE_S = 15.0
+#: A choice: what is awaited is seen at most so late; to look more often takes CPU from the brokers.
 _POLL_S = 0.05
 
 

@@ -10,7 +10,9 @@ from pydantic import ValidationError
 from harness.core import children
 from workloads.protocol import Order, Report, Spec
 
+#: A choice: to flush and end takes less. A process that stays in a call of its client is not waited for.
 _TERMINATE_S = 2.0
+#: A choice: the end of a traceback has the error, and where it was raised.
 _STDERR_LINES = 5
 
 

@@ -58,12 +58,14 @@ _STANDS = -2
 #: The bits of the transaction in a number that combines worker and transaction.
 _BITS = 40
 
-#: The most slices of a partition's time; the most slices of all partitions together; and the fewest of one partition.
+#: The most slices of a partition's time; the most slices of all partitions together; and the fewest of one partition. A
+#: choice: more slices tell the order of more writes, and take more memory.
 SLICES = 4096
 _ALL_SLICES = 1 << 19
 _FEWEST_SLICES = 64
 
-#: The fewest rows that are folded at once; and the most rows that are held before they are folded again.
+#: The fewest rows that are folded at once; and the most rows that are held before they are folded again. A choice:
+#: each fold has a fixed cost, and rows that are held take memory.
 FEWEST_ROWS = 1 << 17
 MOST_HELD = 1 << 21
 

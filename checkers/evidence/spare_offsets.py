@@ -27,10 +27,11 @@ COLUMNS = pa.schema([("topic", pa.string()), ("partition", pa.int32())])
 #: The columns read of acknowledged ``sends``.
 COLUMNS_OF_SENT = ["topic", "partition", "invoked_ns", "completed_ns"]
 
-#: How often one write may have been appended to one log, at most.
+#: How often one write may have been appended to one log, at most. It is a choice: each time after the first needs one
+#: more request whose answer was lost. A higher number leaves more losses undecided.
 _TIMES = 4
 
-#: The fewest rows that are counted at once.
+#: The fewest rows that are counted at once. A choice: a call costs as much for fewer.
 _FEWEST_ROWS = 1 << 17
 
 

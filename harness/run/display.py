@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-#: Seconds between two plain lines while only the counts change.
+#: Seconds between two plain lines while only the counts change. A choice: the log of a long run stays readable.
 _EVERY = 5.0
 
 

@@ -20,10 +20,15 @@ from workloads.readback.final_read import read_to_end
 from workloads.readback.last_stable import await_stable
 from workloads.readback.replica_read import read_replicas
 
+#: A choice: clusters that recover take 5 s on average (docs/nightly.md); one that does not costs all of this.
 RECOVERY_SECONDS = 30.0
+#: A choice: a record is answered or given up within delivery.timeout.ms (30 s by default), then consumers catch up.
 _DRAIN_SECONDS = 60.0
+#: A choice: nothing is acknowledged any more, so a longer drain would only wait.
 _GIVE_UP_SECONDS = 3.0
+#: A choice: only a log that cannot be read to its end takes so long, and the run is then unknown.
 _READ_SECONDS = 120.0
+#: Longer than the 0.5 s within which a follower fetches again (replica.fetch.wait.max.ms): see ``recover``.
 _WRITING_NS = 1_000_000_000
 
 

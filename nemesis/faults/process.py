@@ -14,7 +14,8 @@ from nemesis.fault import Aim, Fault, on_each, seen_on_each
 from nemesis.shell import NodeShell, ProcessState
 from nemesis.targets import Expression
 
-#: Seconds to wait until a process is in the state that a signal causes.
+#: Seconds to wait until a process is in the state that a signal causes. A choice: on a busy machine even a kill is seen
+#: late; only a signal that does not act takes so long.
 _SEEN_WITHIN = 10.0
 
 #: The exit code of a process that SIGKILL ended: 128 plus the signal's number.

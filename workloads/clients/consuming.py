@@ -25,7 +25,9 @@ from workloads.clients.recorder import PositionRecorder, ReadRecorder
 from workloads.loop import Commands, run, send_report
 from workloads.protocol import ConsumerSpec, Report
 
+#: A choice: larger batches cost fewer calls, but the loop does nothing else until one is journalled.
 _BATCH = 5_000
+#: A choice: the worker does nothing else while it waits for the answer of a broker that may be down.
 _ASK_S = 2.0
 #: Seconds without an answer after which a commit is sent again.
 _COMMIT_S = 10.0

@@ -10,6 +10,7 @@ from harness.history.schema import record_id
 from workloads.clients.payload import Encoder
 from workloads.clients.send_recorder import Ints, SendRecorder
 
+#: A choice: librdkafka reports purged records at once; if some are missing, the caller comes again.
 _PURGE_S = 0.05
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 _MAGIC = b"kt01"
 _HEAD = struct.Struct(">4sIq")
+#: Behind magic and CRC: there begins what the CRC covers, and the id comes first in it.
 _CHECKED_FROM = 8
 _ID_FROM = 8
 

@@ -18,8 +18,11 @@ from workloads.clients.settings import MOST_WAITING_BYTES, Config
 from workloads.loop import Commands, run
 from workloads.protocol import ProducerSpec, Report
 
+#: The most records that are handed over together, and their bytes. A choice: they get one time of hand-over, and no
+#: delivery report is taken meanwhile; fewer records cost more calls.
 _CHUNK = 500
 _CHUNK_BYTES = 1024 * 1024
+#: A choice: the queue has room again as soon as brokers answer, and the call returns with the first report.
 _FULL_QUEUE_WAIT_S = 0.05
 
 

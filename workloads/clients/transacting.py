@@ -19,6 +19,7 @@ from workloads.clients.transaction_errors import Action, after, outcome
 from workloads.loop import Commands, run
 from workloads.protocol import Report, TransactorSpec
 
+#: The most records that are handed over together: as in workloads/clients/producing.py.
 _CHUNK = 500
 #: How long one transactional call may block. librdkafka continues it in the background, and the next call resumes it.
 _CALL_S = 0.5

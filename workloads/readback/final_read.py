@@ -26,9 +26,13 @@ from workloads.clients.settings import Config, Isolation, final_reader_config
 LOGGER = logging.getLogger(__name__)
 LOGGER.addHandler(logging.NullHandler())
 
+#: A choice: larger batches cost fewer calls, and more memory.
 _BATCH = 20_000
+#: A choice: a batch that is not full, or a leader that did not answer, costs at most this time.
 _WAIT_S = 0.2
+#: Less than the time between two reports of the client: at least 0.1 s (``final_reader_config``).
 _STATISTICS_WAIT_S = 0.05
+#: Instead of an offset, or of a broker in librdkafka's statistics: none is known.
 _UNKNOWN = -1
 
 #: After these errors a partition can still be read; any other error of a partition ends its reading.

@@ -22,7 +22,9 @@ from workloads.clients.settings import Config, admin_config
 LAST_STABLE = "last-stable"
 HIGH_WATERMARK = "high-watermark"
 
+#: A choice: a broker that is up answers within milliseconds; one that does not takes this much of the wait.
 _ASK_S = 5.0
+#: A choice: a coordinator looks for transactions to abort only every 10 s (workloads/transactions.py).
 _EVERY_S = 0.5
 
 Ends = dict[Partition, int]
