@@ -15,7 +15,7 @@ from harness.cli.machines import cluster, images_option, machine_options, overri
 from harness.core.errors import EnvironmentLacks, KafkaTrialError
 
 if TYPE_CHECKING:
-    from harness.cluster.provider import Finding
+    from harness.cluster.provider import Diagnosis
 
 
 @click.command()
@@ -37,24 +37,24 @@ def doctor(
     Checks Docker, Compose and Java, and tries the faults that need support by the kernel; with --machines, checks those
     machines instead of Docker. Exits with 3 if something is missing that every run, or one of these scenarios, needs.
     """
-    findings = []
+    diagnoses = []
     said = settings(machines, accept_new, images)
     found = _of_scenarios(backends, scenarios, overrides(said)) if scenarios else examined(backends, said)
-    for finding in found:
-        findings.append(finding)
+    for one in found:
+        diagnoses.append(one)
         if as_json:
-            click.echo(json.dumps(asdict(finding)))
+            click.echo(json.dumps(asdict(one)))
         else:
-            mark = "ok" if finding.good else "MISSING" if finding.needed else "cannot"
-            click.echo(f"{mark:8}{finding.name:11} {finding.detail}".rstrip())
-    return codes.MET if all(f.good for f in findings if f.needed) else codes.CANNOT_RUN
+            mark = "ok" if one.good else "MISSING" if one.needed else "cannot"
+            click.echo(f"{mark:8}{one.name:11} {one.detail}".rstrip())
+    return codes.MET if all(one.good for one in diagnoses if one.needed) else codes.CANNOT_RUN
 
 
-def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequence[str]) -> "Iterator[Finding]":
+def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequence[str]) -> "Iterator[Diagnosis]":
     """For each scenario, whether it can be run here, or what is missing; and Java, which judges all of them. Raises
     ScenarioError if a scenario does not load, or its inventory cannot be read, or gives a machine another address than
     other inventories do."""
-    from harness.cluster.provider import Finding
+    from harness.cluster.provider import Diagnosis
     from harness.providers.catalogue import provider_of, told_apart
     from harness.scenario.loading import load
 
@@ -67,13 +67,13 @@ def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequenc
         try:
             provider = provider_of(scenario.cluster, backends.providers())
             provider.check(scenario.cluster, [fault.needs for fault in scenario.faults])
-            yield Finding(scenario.name, True, "")
+            yield Diagnosis(scenario.name, True, "")
         except KafkaTrialError as exc:
-            yield Finding(scenario.name, False, "; ".join(str(exc).splitlines()))
+            yield Diagnosis(scenario.name, False, "; ".join(str(exc).splitlines()))
 
 
-def examined(backends: Backends, said: Mapping[str, object]) -> "Iterator[Finding]":
-    """All checks, one finding after the other."""
+def examined(backends: Backends, said: Mapping[str, object]) -> "Iterator[Diagnosis]":
+    """All checks, one diagnosis after the other."""
     from harness.providers.catalogue import provider_of
 
     yield _java()
@@ -84,11 +84,11 @@ def examined(backends: Backends, said: Mapping[str, object]) -> "Iterator[Findin
         yield from provider.doctor(spec)
 
 
-def _java() -> "Finding":
-    from harness.cluster.provider import Finding
+def _java() -> "Diagnosis":
+    from harness.cluster.provider import Diagnosis
 
     try:
         look_at_spark()
-        return Finding("java", True, look_at_java())
+        return Diagnosis("java", True, look_at_java())
     except EnvironmentLacks as exc:
-        return Finding("java", False, str(exc))
+        return Diagnosis("java", False, str(exc))

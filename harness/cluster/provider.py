@@ -59,7 +59,7 @@ class Cluster(Protocol):
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """One result of ``doctor``. ``needed``: without it nothing can be run; otherwise only some faults cannot."""
 
     name: str
@@ -111,5 +111,5 @@ class Provider(Protocol):
         EnvironmentLacks.
         """
 
-    def doctor(self, spec: ClusterSpec) -> Iterator[Finding]:
-        """Check everything that such clusters need, one finding after the other. ``spec`` may say where to look."""
+    def doctor(self, spec: ClusterSpec) -> Iterator[Diagnosis]:
+        """Check everything that such clusters need, one diagnosis after the other. ``spec`` may say where to look."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from harness.cluster.provider import Cluster, Finding
+from harness.cluster.provider import Cluster, Diagnosis
 from harness.cluster.spec import ClusterSpec, Part
 from harness.core.errors import ClusterError, EnvironmentLacks
 from nemesis.fault import Needs
@@ -61,7 +61,7 @@ class Toy:
         self.asked.append(("cleanup", spec))
         return [f"put away the toy of {run}, {force}, {dry_run}"]
 
-    def doctor(self, spec: ClusterSpec) -> Iterator[Finding]:
+    def doctor(self, spec: ClusterSpec) -> Iterator[Diagnosis]:
         self.asked.append(("doctor", spec))
-        yield Finding("toy", not self.lacks, self.lacks or "in its box")
-        yield Finding("bell", False, "cracked", needed=False)
+        yield Diagnosis("toy", not self.lacks, self.lacks or "in its box")
+        yield Diagnosis("bell", False, "cracked", needed=False)

@@ -12,7 +12,7 @@ from docker.models.containers import Container
 
 from harness.cluster.distribution import SCRIPTS
 from harness.cluster.kafka_config import properties, settings_of
-from harness.cluster.provider import Finding, last_words
+from harness.cluster.provider import Diagnosis, last_words
 from harness.cluster.spec import ClusterSpec, own_spec
 from harness.cluster.turns import alone
 from harness.core.clock import ClockOffset
@@ -155,7 +155,7 @@ class Docker:
         """Remove the containers, networks and volumes of one run, or of all."""
         return cleanup(run, self._client(), force=force, dry_run=dry_run)
 
-    def doctor(self, spec: ClusterSpec) -> Iterator[Finding]:
+    def doctor(self, spec: ClusterSpec) -> Iterator[Diagnosis]:
         """Compose, the engine, its images, and every fault of the catalogue."""
         with answering("doctor"):
             yield from doctor(self._client, sources(own_spec(spec, DockerSpec).images))

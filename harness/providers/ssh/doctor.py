@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from harness.cluster.provider import Finding
+from harness.cluster.provider import Diagnosis
 from harness.core.errors import KafkaTrialError
 from harness.core.topology import Ports
 from harness.providers.ssh.fleet import on_all
@@ -23,12 +23,12 @@ from nemesis.catalogue import FAULTS
 from nemesis.fault import Fault
 
 
-def doctor(machines: Mapping[str, Machine], ports: Ports) -> Iterator[Finding]:
+def doctor(machines: Mapping[str, Machine], ports: Ports) -> Iterator[Diagnosis]:
     """Check each machine, and every fault of the catalogue on all of them."""
     looked = on_all(machines, look)
     facts = {name: found for name, found in looked.items() if isinstance(found, Facts)}
-    yield from (Finding(name, False, str(found)) for name, found in looked.items() if name not in facts)
-    yield from (Finding("machines", False, line) for line in named_twice(facts))
+    yield from (Diagnosis(name, False, str(found)) for name, found in looked.items() if name not in facts)
+    yield from (Diagnosis("machines", False, line) for line in named_twice(facts))
     answering = {name: machines[name] for name in facts}
     clocks = on_all(answering, offset)
     for name, machine in answering.items():
@@ -52,21 +52,21 @@ def _tried(machine: Machine, facts: Facts) -> Tried:
     return {kind: of(fault) for kind, fault in FAULTS.items()}
 
 
-def _faults(tried: Mapping[str, Tried | KafkaTrialError]) -> Iterator[Finding]:
-    """A finding for every fault, from all machines on which it was tried."""
+def _faults(tried: Mapping[str, Tried | KafkaTrialError]) -> Iterator[Diagnosis]:
+    """A diagnosis for every fault, from all machines on which it was tried."""
     failed = [str(result) for result in tried.values() if isinstance(result, KafkaTrialError)]
     results = {name: result for name, result in tried.items() if not isinstance(result, KafkaTrialError)}
     for kind in FAULTS:
         wrong = failed + [f"{name}: {line}" for name, result in results.items() for line in result[kind][0]]
         means = dict.fromkeys(result[kind][1] for result in results.values())
         detail = "; ".join(wrong or means) if tried else "tried on no machine"
-        yield Finding(kind, bool(tried) and not wrong, detail, needed=False)
+        yield Diagnosis(kind, bool(tried) and not wrong, detail, needed=False)
 
 
-def _machine(machine: Machine, facts: Facts, ports: Ports, clock: Any) -> Finding:
+def _machine(machine: Machine, facts: Facts, ports: Ports, clock: Any) -> Diagnosis:
     lines = [*facts.lacks(machine.host, ports), *loopbacks([machine.host])]
     if (occupied := left_there(machine, facts)) is not None:
         lines.append(occupied)
     ahead = f"clock {clock[0] * 1e3:+.0f} ms ± {clock[1] * 1e3:.0f} ms" if isinstance(clock, tuple) else str(clock)
     summary = f"{facts.kernel}, {facts.java}, {ahead}"
-    return Finding(machine.called, not lines, "; ".join(lines) or summary)
+    return Diagnosis(machine.called, not lines, "; ".join(lines) or summary)

@@ -13,7 +13,7 @@ import yaml
 
 from harness.cluster.distribution import environment
 from harness.cluster.kafka_config import properties, settings_of
-from harness.cluster.provider import Finding, last_words
+from harness.cluster.provider import Diagnosis, last_words
 from harness.cluster.spec import ClusterSpec, own_spec
 from harness.core.clock import ClockOffset
 from harness.core.errors import ClusterError, EnvironmentLacks, KafkaTrialError, NoMeans, ScenarioError
@@ -183,7 +183,7 @@ class Ssh:
         with connected(_by_name(inventory), self._known(inventory, own)) as machines:
             return cleanup(machines, run, force, dry_run, self._here)
 
-    def doctor(self, spec: ClusterSpec) -> Iterator[Finding]:
+    def doctor(self, spec: ClusterSpec) -> Iterator[Diagnosis]:
         """Check every machine of an inventory, and every fault of the catalogue; without an inventory nothing."""
         own = own_spec(spec, SshSpec)
         if own.machines is None:
