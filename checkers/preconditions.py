@@ -253,7 +253,7 @@ def retained(ends: Iterable[Row], maybe_deleted: int = 0) -> Precondition:
 def limited(undecided: Sequence[str]) -> Precondition:
     """For each limit of the scenario it is known whether it was broken."""
     return _precondition(
-        "limits judged", not undecided, "it is certain of each limit whether it was kept", "; ".join(undecided)
+        "limits judged", not undecided, "it is known of each limit whether it was kept", "; ".join(undecided)
     )
 
 

@@ -34,7 +34,7 @@ class Why(StrEnum):
     NOT_IN_SYNC = "not in sync"
     JOINED = "joined"
     PERHAPS_JOINED = "perhaps joined"
-    STILL_REPORTED = "still told"
+    STILL_REPORTED = "still reported"
     UNHEARD = "unheard"
     WIPED = "wiped"
     WIPED_IN_FLIGHT = "wiped in flight"

@@ -88,7 +88,9 @@ HELD: dict[str, str] = {
     "not in sync": "{who} need not have had it",
     "joined": "{who} must have had it: in the ISR of {leader}, which had it",
     "perhaps joined": "{who} may have had it: reported in the ISR of {leader}, which does not prove it",
-    "still told": "{who} may have had it again: still reported in the ISR of {leader} long after the disk was wiped",
+    "still reported": (
+        "{who} may have had it again: still reported in the ISR of {leader} long after the disk was wiped"
+    ),
     "unheard": "{who} may have had it: may have joined the ISR of {leader} while no broker reported",
     "wiped": "{who} no longer had it, if ever: {fault} wiped the disk",
     "wiped in flight": "{who} may have lost it: {fault} wiped the disk before anybody knew it written",
