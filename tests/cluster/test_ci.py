@@ -14,6 +14,8 @@ from docker import DockerClient
 
 from harness.providers.docker.images import cached
 from harness.providers.docker.sources import DEBIAN
+from harness.scenario.json_schema import json_schema
+from harness.scenario.loading import named
 from harness.suite.junit import render
 from harness.suite.results import Outcome
 from tests.cluster.registries import put, registry
@@ -118,6 +120,26 @@ def test_both_meet_the_schema_that_is_published_for_them(tools: Path) -> None:
     ):
         done = subprocess.run([check, *arguments], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
+
+
+def test_a_validator_of_others_takes_every_scenario_and_none_that_is_misspelt(tools: Path, tmp_path: Path) -> None:
+    """Our own validator (tests/scenario/validator.py) tries many more mistakes: this one shows that both agree."""
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(json_schema()))
+
+    def taken(*arguments: str | Path) -> bool:
+        return (
+            subprocess.run([tools / "check-jsonschema", *arguments], capture_output=True, check=False).returncode == 0
+        )
+
+    assert taken("--check-metaschema", schema)
+    assert taken("--schemafile", schema, *named().values())
+    right = {"topic": {"replication": 3}}
+    kil = {"inject": {"fault": "kil", "target": "leader"}}
+    for wrong in ({}, {"tpoic": {}}, {"timeline": [{"wait": 5}]}, {"timeline": [kil]}):
+        scenario = tmp_path / "mine.yaml"
+        scenario.write_text(yaml.safe_dump(right | wrong))
+        assert taken("--schemafile", schema, scenario) is (wrong == {}), wrong
 
 
 def test_gitlabs_job_runs_what_githubs_does_and_keeps_the_same() -> None:
