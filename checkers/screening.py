@@ -19,9 +19,9 @@ from checkers.scan.polls import polls
 from checkers.scan.record_bits import candidates, computed_once, record_bits
 from checkers.scans import Scan, Scans
 from harness.core.errors import HistoryError
+from harness.core.verdict import MOST_EXAMPLES
 from harness.history.paths import ANOMALIES
 
-_EXAMPLES = 20
 #: How many checkers run at the same time: Spark plans and compiles one while it executes another.
 AT_ONCE = 2
 
@@ -108,5 +108,5 @@ def find(checker: Checker, history: History, question: Question) -> Found:
     rows = store(found, history.results, checker.name)
     if checker.anomaly.counts_transactions:
         one_of_each = pc.field("nth") == 1
-        return Found(checker, rows.count_of(one_of_each), rows.first(_EXAMPLES, one_of_each), rows)
-    return Found(checker, rows.count, rows.first(_EXAMPLES), rows)
+        return Found(checker, rows.count_of(one_of_each), rows.first(MOST_EXAMPLES, one_of_each), rows)
+    return Found(checker, rows.count, rows.first(MOST_EXAMPLES), rows)

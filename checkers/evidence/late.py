@@ -16,6 +16,7 @@ from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import Partition
 from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import PARTITION, History, literal_path, spark_schema
+from checkers.scan.log_order import BUCKET
 from checkers.scan.running_max import greatest_before
 from harness.core.anomalies import DUPLICATED, Anomaly
 
@@ -60,7 +61,7 @@ def _again(history: History, found: DataFrame, sent: DataFrame) -> DataFrame:
     log = history.log.where("intact and record_id is not null")
     rows = log.select(*PARTITION, "offset", "record_id").join(sent, on="record_id")
     before = {"sent_before_ns": F.col("invoked_ns")}
-    standing = greatest_before(rows, PARTITION, ["offset"], history.pieces("shiftright(offset, 11)"), before)
+    standing = greatest_before(rows, PARTITION, ["offset"], history.pieces(BUCKET), before)
     last = found.where(f"coalesce(which != '{_HANDED_OVER_AGAIN}', true)").selectExpr(
         *PARTITION, "record_id", "coalesce(stands_at, last_offset) as offset", "sent_ns", "acknowledged_ns"
     )
