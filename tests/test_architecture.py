@@ -36,7 +36,8 @@ FLOORS = (
     ("checkers.evidence.leadership",),
     ("checkers.history",),
     ("checkers.scan",),
-    ("checkers.anomalies", "checkers.evidence"),
+    ("checkers.evidence",),
+    ("checkers.anomalies",),
 )
 OURS = ("harness", "checkers", "nemesis", "workloads")
 
