@@ -34,10 +34,10 @@ from harness.history.run_file import Limits
 
 Row = Mapping[str, Any]
 
-#: A choice: a stretch is known to within a bin, and shorter bins make more rows.
+#: A choice: a stretch within one bin is not seen, and shorter bins make more rows.
 _FINEST_NS = 10_000_000
-#: The number of bins of a run, and the greatest number if its limits need finer bins. A choice: they bound the rows
-#: that leave Spark, however long the history is.
+#: The number of bins of a run over all its partitions, and the greatest number if its limits need finer bins. A choice:
+#: they bound the rows that leave Spark, however long the history is.
 _BINS = 20_000
 _MOST_BINS = 2_000_000
 

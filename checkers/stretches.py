@@ -14,7 +14,7 @@ from checkers.history import PARTITION
 from harness.core.clock import SECOND_NS
 from harness.core.topology import Partition
 
-#: A choice: the chart of a report (960 px wide) shows no more, and verdict.json stays small.
+#: A choice: verdict.json stays small, and a bucket of the report's chart is wider than a pixel.
 _MOST_BUCKETS = 600
 
 

@@ -9,7 +9,7 @@ from workloads.protocol import Report
 
 #: A choice: each flush costs CPU, and a timeline that waits for counts sees them so much later (``Workers.counts``).
 _FLUSH_EVERY_S = 0.25
-#: A choice: a command is obeyed, and a flush is made, at most so late.
+#: A choice: commands and flushes wait at most this long.
 _WAIT_S = 0.05
 
 

@@ -129,11 +129,15 @@ def attached(
 
 
 def _taken_too(decision: Decision, beside: Decision | None) -> Decision:
-    """The decision about records that the event took which took those beside them: theirs. But if a broker must have
-    had those beside them, and not these, who must have had these stays as it is: they may have been acknowledged at
-    another time, with another ISR. (A single broker is the leader that wrote them all.)"""
-    if beside is None or len(beside.must) <= 1 or beside.must <= decision.must:
-        return beside or decision
+    """The decision about records that the same event took as those ``beside`` them.
+
+    It is that of their neighbours if the same brokers must have had both; or if nobody knows who must have had these,
+    and of the others that is one broker: the leader, from whose log the event took both. Otherwise they keep their own
+    brokers, because they may have been acknowledged with another ISR."""
+    if beside is None:
+        return decision
+    if decision.must == beside.must or (not decision.must and len(beside.must) == 1):
+        return beside
     return replace(decision, ruling=beside.ruling, event=beside.event)
 
 

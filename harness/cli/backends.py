@@ -45,7 +45,7 @@ def _judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> 
     with ThreadPoolExecutor(1) as pool:
         judge = pool.submit(_imported_judge, master, conf, rows)
         interruptibly(lambda: session(master, conf, rows))
-    return judge.result()
+        return judge.result()
 
 
 def _imported_judge(master: str | None, conf: Mapping[str, str], rows: Sequence[int]) -> "Judge":

@@ -19,7 +19,7 @@ from nemesis.targets import Expression, resolve
 from workloads.processes import Workers
 from workloads.workload import WorkloadStep
 
-#: A choice: a step goes on at most so late after what it waits for. The observer asks brokers less often still.
+#: A choice: a step ends at most this much later than what it waits for. The observer asks brokers less often still.
 _TICK = 0.1
 
 

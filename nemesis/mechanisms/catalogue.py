@@ -1,4 +1,4 @@
-"""Which mechanisms answer to each effect on a node's traffic: one line each."""
+"""Which mechanisms cause each effect on a node's traffic: one line for each effect."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -40,22 +40,30 @@ def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> Non
     assert standings(part(0, 9, TAKEN), part(10, 19, UNSURE)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
 
 
-@pytest.mark.parametrize(("must", "told"), [({1}, {1}), ({1, 2, 3}, {1, 2}), ({1, 3}, {1, 3})])
-def test_nobody_is_told_to_have_had_it_who_had_to_have_what_stands_beside_it(must: set[int], told: set[int]) -> None:
-    taken = replace(TAKEN, must=frozenset({1, 2}), need_not=frozenset({3}))
-    unsure = replace(UNSURE, must=frozenset(must), unknown=frozenset({1, 2, 3}) - frozenset(must))
+@pytest.mark.parametrize(
+    ("own", "beside", "told"),
+    [
+        ({1}, {1}, {1}),
+        ({1, 3}, {1}, {1, 3}),
+        ({1, 3}, set(), {1, 3}),
+        ({1}, {1, 3}, {1}),
+        ({1, 4}, {1, 3}, {1, 4}),
+        (set(), {1}, {1}),
+        (set(), {1, 3}, set()),
+    ],
+)
+def test_who_must_have_had_it_is_known_from_its_own_leader_and_isr(
+    own: set[int], beside: set[int], told: set[int]
+) -> None:
+    """Broker 2 was elected, which need not have had either."""
+    brokers = frozenset({1, 3, 4})
+    taken = replace(TAKEN, must=frozenset(beside), need_not=brokers - frozenset(beside) | {2})
+    unsure = replace(UNSURE, must=frozenset(own), unknown=brokers - frozenset(own) | {2})
     for parts in ([part(0, 9, unsure), part(10, 19, taken)], [part(10, 19, taken), part(20, 29, unsure)]):
-        [own] = [one.decision for one in attached(parts, 64, {}) if one.first_offset != 10]
-        assert own is not None
-        assert (own.ruling, own.event, own.must) == (taken.ruling, taken.event, told)
-        assert own.must | own.need_not | own.unknown == {1, 2, 3}
-
-
-def test_the_leader_must_have_had_all_that_the_election_of_the_next_one_took() -> None:
-    taken, unsure = replace(TAKEN, must=frozenset({1})), replace(UNSURE, unknown=frozenset({1, 2}))
-    [own, _] = attached([part(0, 9, unsure), part(10, 19, taken)], 64, {})
-    assert own.decision is not None
-    assert own.decision.must == {1}
+        [found] = [one.decision for one in attached(parts, 64, {}) if one.first_offset != 10]
+        assert found is not None
+        assert (found.ruling, found.event, found.must) == (taken.ruling, taken.event, told)
+        assert not found.must & (found.need_not | found.unknown)
 
 
 def test_what_stands_beside_that_was_taken_by_it_too() -> None:

@@ -122,8 +122,8 @@ def test_both_meet_the_schema_that_is_published_for_them(tools: Path) -> None:
         assert done.returncode == 0, done.stdout
 
 
-def test_a_validator_of_others_takes_every_scenario_and_none_that_is_misspelt(tools: Path, tmp_path: Path) -> None:
-    """Our own validator (tests/scenario/validator.py) tries many more mistakes: this one shows that both agree."""
+def test_check_jsonschema_takes_every_scenario_and_none_that_is_wrong(tools: Path, tmp_path: Path) -> None:
+    """Our own validator (tests/scenario/validator.py) tries many more mistakes."""
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps(json_schema()))
 

@@ -1,6 +1,6 @@
 """As much of JSON Schema as ours says: whoever uses another keyword is told.
 
-The package jsonschema is none of ours (requirements.lock). A validator of others tries the schema, too
+The package jsonschema is not a dependency (requirements.lock). Another project's validator tries the schema, too
 (tests/cluster/test_ci.py), with few mistakes: the tests beside this one try thousands.
 """
 

@@ -49,7 +49,8 @@ class Judged:
     """A record as truth and judge have it. ``truth``: one of Permits, or NOT_LOST; ``said``: a Standing, or NOT_TOLD.
 
     ``holders``: the brokers that had it when it was acknowledged; ``must``: those that must have had it then, as
-    the judge says; None if either is not known. ``observed``: somebody observed to the end of its history.
+    the judge says; None if either is not known (``compared`` does not
+    know the latter). ``observed``: somebody observed to the end of its history.
     """
 
     seed: int

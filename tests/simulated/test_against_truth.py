@@ -37,7 +37,7 @@ _FEW = [turn * len(SETTINGS) + n for n in _TELLING for turn in range(8)]
 
 #: Each setting with half of the bugs and without, each bug with half of the settings; and what was judged wrongly once.
 _EACH = [seed for seed in range(96) if (seed % len(SETTINGS) + seed // len(SETTINGS) // 2) % 2 == 0]
-_SOME = [*_EACH, 109, 111, 140, 142, 155, 165, 229, 236, 381, 397, 425, 429, 671, 785, 913]
+_SOME = [*_EACH, 82, 109, 111, 140, 142, 155, 165, 229, 236, 381, 397, 425, 429, 671, 785, 913]
 _SOME_SELDOM_OBSERVED = _SOME_LATE = _EACH[:24]
 #: Beyond the thousand, what was judged wrongly once: with all faults, and with none but brokers that are cut off.
 _WRONG_ONCE = [300084, 300093, 300161, 700288, 700456, 700766, 700817, 701005, 900215, 900518]
@@ -87,7 +87,9 @@ def test_without_spark_each_record_is_decided_the_same(few: list[Judged]) -> Non
 
 
 def test_some_histories_are_decided_as_they_truly_were() -> None:
-    agrees(_decided_in_parallel(_SOME))
+    found = _decided_in_parallel(_SOME)
+    agrees(found)
+    assert any(one.must for one in found)
 
 
 def test_so_are_some_that_were_observed_seldom() -> None:
