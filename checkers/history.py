@@ -22,6 +22,7 @@ from harness.history.stored_run import StoredRun
 #: Spark's message about a file that it cannot read completely.
 _DAMAGED = re.compile(r"FAILED_READ_FILE\S*\].*? file:(?://)?(/\S+?\.parquet)")
 
+#: The columns that identify a partition.
 PARTITION = schema.PARTITION
 
 #: A history with fewer rows is read by one task, so that a query is one stage without exchanges between tasks.

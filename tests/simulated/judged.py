@@ -48,9 +48,9 @@ _TIMES = ("acknowledged_ns", "sent_ns", "read_ns")
 class Judged:
     """A record as truth and judge have it. ``truth``: one of Permits, or NOT_LOST; ``said``: a Standing, or NOT_TOLD.
 
-    ``holders``: the brokers that had it when it was acknowledged; ``must``: those that must have had it then, as
-    the judge says; None if either is not known (``compared`` does not
-    know the latter). ``observed``: somebody observed to the end of its history.
+    ``holders``: the brokers that had it when it was acknowledged (None: it never was); ``must``: those that must have
+    had it then, as the judge says (None: that is not compared). ``observed``: somebody observed to the end of its
+    history.
     """
 
     seed: int
@@ -76,8 +76,9 @@ class Judged:
     @property
     def holders_disagree(self) -> bool:
         """Whether the judge says that a broker must have had it which lacked it. (A bug may make it lack it.)"""
-        known = self.bug is None and self.must is not None and self.holders is not None
-        return known and not (self.must or frozenset()) <= (self.holders or frozenset())
+        if self.bug is not None or self.must is None or self.holders is None:
+            return False
+        return not self.must <= self.holders
 
 
 def compared(
