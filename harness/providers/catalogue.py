@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network
-from pathlib import Path
 from typing import cast
 
 from pydantic import create_model
 
 from harness.cluster.provider import Provider
-from harness.cluster.spec import ClusterSpec, Part, own_spec
+from harness.cluster.spec import ClusterSpec, Part
 from harness.core.errors import ScenarioError
-from harness.providers.docker.spec import DockerSpec
+from harness.providers.docker.spec import DockerSpec, subnet_of
+from harness.providers.ssh.alone import machines_of, machines_told_apart
 from harness.providers.ssh.spec import SshSpec
 
 
@@ -42,38 +41,10 @@ def _ssh() -> Provider:
     return Ssh()
 
 
-def _subnet(cluster: ClusterSpec) -> Iterable[str]:
-    subnet = own_spec(cluster, DockerSpec).subnet
-    return () if subnet is None else (f"subnet {IPv4Network(subnet)}",)
-
-
-def _machines(cluster: ClusterSpec) -> Iterable[str]:
-    """A machine has one node at a time, even if several inventories list it."""
-    from harness.providers.ssh.inventory import read_inventory
-
-    inventory = own_spec(cluster, SshSpec).machines
-    if inventory is None:
-        return ()
-    try:
-        return [f"machine {host.address.lower()}" for host in read_inventory(Path(inventory)).hosts]
-    except ScenarioError:
-        return (f"machines of {inventory}",)  # Such an inventory is refused before any cluster starts.
-
-
-def _machines_told_apart(clusters: Sequence[ClusterSpec]) -> None:
-    """A machine must have the same address in all inventories."""
-    named = [own for cluster in clusters if (own := own_spec(cluster, SshSpec)).machines is not None]
-    if named:
-        from harness.providers.ssh.apart import told_apart
-        from harness.providers.ssh.provider import say
-
-        told_apart(named, say)
-
-
 #: By name. The first is for clusters that have no settings of any provider.
 PROVIDERS: Mapping[str, Row] = {
-    "docker": Row(DockerSpec, _docker, _subnet),
-    "ssh": Row(SshSpec, _ssh, _machines, _machines_told_apart),
+    "docker": Row(DockerSpec, _docker, subnet_of),
+    "ssh": Row(SshSpec, _ssh, machines_of, machines_told_apart),
 }
 
 

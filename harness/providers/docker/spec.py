@@ -2,11 +2,12 @@
 
 import ipaddress
 import re
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field, field_validator
 
-from harness.cluster.spec import Part
+from harness.cluster.spec import ClusterSpec, Part, own_spec
 
 #: Private addresses (RFC 1918): no public machine has one, and they do not mean this machine itself.
 _PRIVATE = tuple(map(ipaddress.IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
@@ -58,3 +59,9 @@ class DockerSpec(Part):
         if subnet is not None and not any(subnet.subnet_of(private) for private in _PRIVATE):
             raise ValueError(f"{value!r} is not private: take one of {', '.join(map(str, _PRIVATE))}")
         return value
+
+
+def subnet_of(cluster: ClusterSpec) -> Iterable[str]:
+    """The name of the subnet that a cluster must have alone; none if it takes a free one."""
+    subnet = own_spec(cluster, DockerSpec).subnet
+    return () if subnet is None else (f"subnet {ipaddress.IPv4Network(subnet)}",)
