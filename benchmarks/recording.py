@@ -24,7 +24,7 @@ from harness.history.schema import SENDS
 from workloads.clients.producing import Producing
 from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.settings import producer_config
-from workloads.protocol import ProducerSpec
+from workloads.clients.specs import ProducerSpec
 from workloads.queue import Queue
 
 GOAL = 0.7

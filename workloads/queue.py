@@ -6,7 +6,8 @@ from pydantic import Field
 
 from harness.core.quantities import Positive, Whole
 from workloads.clients.settings import consumer_config, producer_config
-from workloads.protocol import ConsumerSpec, ProducerSpec, Spec
+from workloads.clients.specs import ConsumerSpec, ProducerSpec
+from workloads.protocol import Spec
 from workloads.workload import Plan, Workload
 
 

@@ -8,8 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from harness.core.quantities import Positive, Share, Whole
 from workloads.clients.settings import Isolation, consumer_config, transactor_config
+from workloads.clients.specs import ConsumerSpec, TransactorSpec
 from workloads.processes import Workers
-from workloads.protocol import ConsumerSpec, Spec, TransactorSpec
+from workloads.protocol import Spec
 from workloads.workload import Contradiction, Plan, Workload, WorkloadStep
 
 #: librdkafka wants its socket.timeout.ms (10 s here) to fit into a transaction (rdkafka_conf.c, finalize).

@@ -22,8 +22,8 @@ from tests.workloads.begun import begun
 from workloads.clients.consuming import Consuming
 from workloads.clients.payload import Encoder
 from workloads.clients.recorder import PositionRecorder, ReadRecorder
+from workloads.clients.specs import ConsumerSpec
 from workloads.groups import Groups
-from workloads.protocol import ConsumerSpec
 from workloads.workload import Plan
 
 Journalled = Callable[[str], pa.Table]

@@ -13,7 +13,7 @@ from harness.history.schema import SENDS
 from workloads.clients.producing import Producing
 from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.settings import Config
-from workloads.protocol import ProducerSpec
+from workloads.clients.specs import ProducerSpec
 from workloads.queue import Queue
 from workloads.workload import Plan
 

@@ -25,8 +25,8 @@ from tests.workloads.begun import begun
 from tests.workloads.conftest import mock_ends
 from workloads.catalogue import WORKLOADS
 from workloads.clients.pace import Pace
+from workloads.clients.specs import ProducerSpec, TransactorSpec
 from workloads.processes import Workers
-from workloads.protocol import ProducerSpec, TransactorSpec
 from workloads.queue import Queue
 from workloads.readback.final_read import read_to_end
 from workloads.transactions import Transactions

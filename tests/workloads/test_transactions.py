@@ -18,9 +18,9 @@ from harness.history.schema import SENDS, TRANSACTIONS, Outcome
 from tests.workloads.begun import begun
 from workloads.clients.recorder import TransactionRecorder
 from workloads.clients.send_recorder import SendRecorder
+from workloads.clients.specs import TransactorSpec
 from workloads.clients.transacting import Transacting
 from workloads.clients.transaction_errors import RULES, Action, after, outcome
-from workloads.protocol import TransactorSpec
 from workloads.transactions import Transactions
 from workloads.workload import Plan, start
 

@@ -13,9 +13,10 @@ from harness.history.schema import SENDS
 from workloads.clients.deliveries import Deliveries
 from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.settings import consumer_config, producer_config
+from workloads.clients.specs import ConsumerSpec
 from workloads.loop import Commands, run
 from workloads.processes import Workers
-from workloads.protocol import ConsumerSpec, Report, Spec, WriterSpec
+from workloads.protocol import Report, Spec, WriterSpec
 from workloads.workload import Contradiction, Plan, Workload, WorkloadStep
 
 

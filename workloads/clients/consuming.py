@@ -22,8 +22,9 @@ from harness.history.journal import Journal, journal_path
 from harness.history.schema import POSITIONS, READS, Phase
 from workloads.clients.positions import Position, behind, first_position, number_of, partition_of, topic_partitions
 from workloads.clients.recorder import PositionRecorder, ReadRecorder
+from workloads.clients.specs import ConsumerSpec
 from workloads.loop import Commands, run, send_report
-from workloads.protocol import ConsumerSpec, Report
+from workloads.protocol import Report
 
 #: A choice: larger batches cost fewer calls, but the loop does nothing else until one is journalled.
 _BATCH = 5_000

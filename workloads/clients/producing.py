@@ -15,8 +15,9 @@ from workloads.clients.keys import key_names, partitions_of_keys
 from workloads.clients.pace import Pace
 from workloads.clients.send_recorder import Ints, SendRecorder
 from workloads.clients.settings import MOST_WAITING_BYTES, Config
+from workloads.clients.specs import ProducerSpec
 from workloads.loop import Commands, run
-from workloads.protocol import ProducerSpec, Report
+from workloads.protocol import Report
 
 #: The most records that are handed over together, and their bytes. A choice: they get one time of hand-over, and no
 #: delivery report is taken meanwhile; fewer records cost more calls.

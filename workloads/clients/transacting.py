@@ -15,9 +15,10 @@ from workloads.clients.pace import Pace
 from workloads.clients.recorder import TransactionRecorder
 from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.settings import Config
+from workloads.clients.specs import TransactorSpec
 from workloads.clients.transaction_errors import Action, after, outcome
 from workloads.loop import Commands, run
-from workloads.protocol import Report, TransactorSpec
+from workloads.protocol import Report
 
 #: The most records that are handed over together: as in workloads/clients/producing.py.
 _CHUNK = 500
