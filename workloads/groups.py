@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.core.quantities import Duration, Whole
+from workloads import members
 from workloads.clients.settings import consumer_config
 from workloads.clients.specs import ConsumerSpec
 from workloads.processes import Workers
@@ -49,7 +50,7 @@ class Kill(_OfAMember):
     kill: Member
 
     def play(self, workers: Workers) -> str:
-        return workers.kill(self.number)
+        return members.kill(workers, self.number)
 
 
 class Leave(_OfAMember):
@@ -58,7 +59,7 @@ class Leave(_OfAMember):
     leave: Member
 
     def play(self, workers: Workers) -> str:
-        return workers.leave(self.number)
+        return members.leave(workers, self.number)
 
 
 class Join(_OfAMember):
@@ -67,7 +68,7 @@ class Join(_OfAMember):
     join: Member
 
     def play(self, workers: Workers) -> str:
-        return workers.join(self.number)
+        return members.join(workers, self.number)
 
 
 class Groups(Appending):

@@ -17,10 +17,6 @@ from workloads.worker_process import Worker
 _START_S = 60.0
 #: A choice: a worker whose time is over must still write its journals to the end. Then it is ended.
 _MARGIN_S = 5.0
-#: A choice: room for a commit without an answer (10 s, workloads/clients/consuming.py), and to close the consumer.
-_LEAVE_S = 20.0
-#: The longest time until a member processes a poll: it may have to finish one poll, then get another.
-_IDLE_S = 15.0
 #: A choice: what is awaited is seen at most so late; to look more often takes CPU from the brokers.
 _POLL_S = 0.05
 
@@ -60,8 +56,18 @@ class Workers:
 
     @property
     def workers(self) -> list[Worker]:
-        """The processes."""
+        """The processes that are there."""
         return list(self._workers)
+
+    @property
+    def gone(self) -> list[Worker]:
+        """The processes that were killed, have left, or had to be ended."""
+        return list(self._gone)
+
+    @property
+    def members(self) -> list[int]:
+        """The workers that are members of a consumer group, whether there or gone."""
+        return [spec.worker for spec in self._specs if spec.member]
 
     @property
     def killed(self) -> frozenset[str]:
@@ -150,45 +156,27 @@ class Workers:
         producers = [worker for worker in self._workers if worker.spec.writes and worker.spec.worker == number]
         if not producers:
             raise ClusterError(f"there is no producer {number} to replace")
-        return f"{self._kill(producers[0])}, {self._start_successor(producers[0])}"
+        return f"{self.kill(producers[0])}, {self.start_successor(producers[0])}"
 
-    def kill(self, member: int, within: float = _IDLE_S) -> str:
-        """Kill a member of the group (SIGKILL) while it processes the records of a poll. The first member is 1.
+    def kill(self, worker: Worker) -> str:
+        """Kill a worker (SIGKILL) and say so. Raises ClusterError if it has ended by itself: then it is no death on
+        purpose."""
+        if not worker.kill():
+            raise ClusterError(f"it ended before it was killed: {worker.death or f'{worker.name} had finished'}")
+        self._killed.append(worker.spec)
+        self.remove(worker)
+        return f"killed process {worker.pid}"
 
-        If it processes nothing ``within`` this many seconds, it is killed all the same. The group learns of it when the
-        session is over. Returns what was done, in a few words. Raises ClusterError if it is not in the group, or has
-        died by itself: that is a defect, and makes the run partial.
-        """
-        worker = self._member(member)
-        busy = worker.is_processing(within)
-        return f"{self._kill(worker)}, {'in the middle of a poll' if busy else 'not in the middle of a poll'}"
+    def start_successor(self, gone: Worker) -> str:
+        """Start the next incarnation of a worker that has gone, and say so."""
+        self._workers.append(Worker(gone.spec.model_copy(update={"life": gone.spec.life + 1})))
+        self._workers[-1].begin()
+        return f"started process {self._workers[-1].pid}"
 
-    def leave(self, member: int) -> str:
-        """Have a member leave the group: it commits what it processed, and ends, so the group need not wait for it.
-
-        Returns what was done, in a few words. Raises ClusterError if it is not in the group, or does not end.
-        """
-        worker = self._member(member)
-        worker.finish(0)
-        if not worker.wait(_LEAVE_S):
-            raise ClusterError(f"{worker.name} did not leave the group within {_LEAVE_S:g} s")
-        worker.end()
-        if worker.death:
-            raise ClusterError(worker.death)
-        self._remove(worker)
-        return f"process {worker.pid} left"
-
-    def join(self, member: int) -> str:
-        """Have a member that was killed or has left join again. It is the next incarnation of the same worker.
-
-        Returns what was done, in a few words. Raises ClusterError if there is no such member, or it is still in the
-        group.
-        """
-        worker = self._worker_of(member)
-        gone = [process for process in self._gone if process.spec.worker == worker]
-        if not gone or any(process.spec.worker == worker for process in self._workers):
-            raise ClusterError(f"member {member} has not gone: it cannot join again")
-        return self._start_successor(gone[-1])
+    def remove(self, worker: Worker) -> None:
+        """Count a worker that has ended among those that have gone: it is no death."""
+        self._workers.remove(worker)
+        self._gone.append(worker)
 
     def deaths(self) -> list[str]:
         """One line for each worker that ended without being asked to."""
@@ -216,7 +204,7 @@ class Workers:
                     if not worker.end():
                         self._cut_off.append(worker.spec)
                     # We ended it, so this is no death. The seal shows whether it still closed its journals.
-                    self._remove(worker)
+                    self.remove(worker)
                     self._unfinished.append(f"{worker.name} did not finish within {within:g} s and was ended")
                     notes.append(self._unfinished[-1])
                 elif worker.death:
@@ -227,35 +215,6 @@ class Workers:
             append_delay_s = max((worker.spec.append_delay_s for worker in asked), default=0.0)
             time.sleep(max(0.0, min(append_delay_s, deadline - time.monotonic())))
         return notes
-
-    def _member(self, number: int) -> Worker:
-        worker = self._worker_of(number)
-        for process in self._workers:
-            if process.spec.worker == worker:
-                return process
-        raise ClusterError(f"member {number} is not in the group")
-
-    def _worker_of(self, member: int) -> int:
-        members = [spec.worker for spec in self._specs if spec.member]
-        if member > len(members):
-            raise ClusterError(f"there is no member {member}: they are 1 to {len(members)}")
-        return members[member - 1]
-
-    def _kill(self, worker: Worker) -> str:
-        if not worker.kill():
-            raise ClusterError(f"it ended before it was killed: {worker.death or f'{worker.name} had finished'}")
-        self._killed.append(worker.spec)
-        self._remove(worker)
-        return f"killed process {worker.pid}"
-
-    def _start_successor(self, gone: Worker) -> str:
-        self._workers.append(Worker(gone.spec.model_copy(update={"life": gone.spec.life + 1})))
-        self._workers[-1].begin()
-        return f"started process {self._workers[-1].pid}"
-
-    def _remove(self, worker: Worker) -> None:
-        self._workers.remove(worker)
-        self._gone.append(worker)
 
     def _silent_workers(self) -> list[str]:
         return [worker.name for worker in self._workers if worker.report is None and worker.running]

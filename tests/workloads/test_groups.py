@@ -19,6 +19,7 @@ from harness.history.journal import Journal, journal_path
 from harness.history.run_file import Process
 from harness.history.schema import POSITIONS, READS, Phase
 from tests.workloads.begun import begun
+from workloads import members
 from workloads.clients.consuming import Consuming
 from workloads.clients.payload import Encoder
 from workloads.clients.recorder import PositionRecorder, ReadRecorder
@@ -98,7 +99,7 @@ def test_a_member_that_commits_first_and_is_killed_has_committed_what_it_never_p
 ) -> None:
     groups = Groups(rate=500, producers=1, members=1, commit="before-processing", processing=5)
     with begun(groups, plan) as workload:
-        assert re.fullmatch(r"killed process \d+, in the middle of a poll", workload.kill(1))
+        assert re.fullmatch(r"killed process \d+, in the middle of a poll", members.kill(workload, 1))
     committed = {row["partition"]: row["offset"] for row in commits(journalled)}
     assert 0 < len(live(journalled)) < sum(committed.values())
 
@@ -107,14 +108,14 @@ def test_a_member_that_commits_last_and_is_killed_has_processed_what_it_never_co
     plan: Plan, journalled: Journalled
 ) -> None:
     with begun(Groups(rate=500, producers=1, members=1, processing=5), plan) as workload:
-        workload.kill(1)
+        members.kill(workload, 1)
     assert not commits(journalled)
     assert live(journalled)
 
 
 def test_a_member_that_is_never_in_the_middle_of_a_poll_is_killed_all_the_same(plan: Plan) -> None:
     with begun(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
-        assert workload.kill(1, within=0.1).endswith(", not in the middle of a poll")
+        assert members.kill(workload, 1, within=0.1).endswith(", not in the middle of a poll")
 
 
 def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
@@ -123,7 +124,7 @@ def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
         # It ends while it is waited for: what it is told is no command.
         member._say("no command")
         with pytest.raises(ClusterError, match=r"ended before it was killed: consumer 2 died \(exit status 1\)"):
-            workload.kill(1)
+            members.kill(workload, 1)
         assert workload.killed == frozenset()
         assert workload.killed_members == []
         assert workload.deaths() == [member.death]
@@ -144,7 +145,7 @@ def test_a_member_that_another_kills_while_the_step_waits_was_not_killed_by_it(p
     with begun(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
         psutil.Process(workload.workers[1].pid).kill()
         with pytest.raises(ClusterError, match=r"consumer 2 died \(exit status -9\)"):
-            workload.kill(1)
+            members.kill(workload, 1)
         assert workload.killed == frozenset()
 
 
@@ -153,10 +154,10 @@ def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Pla
     with begun(groups, plan) as workload:
         wait_until_both_process(journalled)
         killed, stays = workload.workers[1:]
-        workload.kill(1)
+        members.kill(workload, 1)
         assert not psutil.pid_exists(killed.pid)
         assert workload.killed_members == [Process(worker=2, incarnation=0)]
-        workload.join(1)
+        members.join(workload, 1)
         assert workload.workers[1:] == [stays, workload.workers[-1]]
         wait_for(lambda: owners(journalled) == {(3, 0), (2, 1)}, "both own partitions", 120)
         assert workload.deaths() == []
@@ -171,7 +172,7 @@ def test_what_a_killed_member_had_is_processed_before_all_is_over(plan: Plan, jo
     groups = Groups(rate=500, producers=1, members=2, processing=0.05, session_timeout_ms=6000)
     with begun(groups, plan) as workload:
         wait_until_both_process(journalled)
-        workload.kill(1)
+        members.kill(workload, 1)
         assert workload.finish(within=60) == []
         sent = workload.counts().acknowledged
     assert len(places(live(journalled))) == sent
@@ -184,7 +185,7 @@ def test_a_member_that_leaves_has_processed_what_it_committed_and_committed_what
     with begun(Groups(rate=500, producers=1, members=2, commit=commit, processing=0.05), plan) as workload:
         # (While the group rebalances, a member processes what it cannot commit: only its last assignment counts.)
         wait_for(lambda: shared(plan, journalled), "the members share the partitions", 120)
-        assert "left" in workload.leave(2)
+        assert "left" in members.leave(workload, 2)
         own = [row for row in journalled("positions").to_pylist() if row["reader"] == 3]
         since = max(row["at_ns"] for row in own if row["event"] == "assign")
         left = [row for row in live(journalled) if row["reader"] == 3 and row["read_ns"] >= since]
@@ -202,10 +203,10 @@ def test_a_member_that_leaves_has_processed_what_it_committed_and_committed_what
 def test_only_members_that_are_there_go_and_only_those_that_went_come(plan: Plan) -> None:
     with begun(Groups(rate=100, members=2), plan) as workload:
         for act, says in (
-            (lambda: workload.kill(3), "there is no member 3: they are 1 to 2"),
-            (lambda: workload.join(1), "member 1 has not gone"),
-            (lambda: workload.kill(1) and workload.leave(1), "member 1 is not in the group"),
-            (lambda: workload.join(1) and workload.join(1), "member 1 has not gone"),
+            (lambda: members.kill(workload, 3), "there is no member 3: they are 1 to 2"),
+            (lambda: members.join(workload, 1), "member 1 has not gone"),
+            (lambda: members.kill(workload, 1) and members.leave(workload, 1), "member 1 is not in the group"),
+            (lambda: members.join(workload, 1) and members.join(workload, 1), "member 1 has not gone"),
         ):
             with pytest.raises(ClusterError, match=says):
                 act()
