@@ -24,7 +24,8 @@ _PERCENT = {"%": 0.01}
 _BITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _DURATION = "a duration such as 250ms, 10s or 2m"
 _SHARE = "a share such as 2%"
-_RATE = "a rate such as 10kbit or 1mbit"
+#: What to write for a rate, for the ``Misfit`` of a field that takes only some.
+A_RATE: Final = "a rate such as 10kbit or 1mbit"
 
 #: A validation context: a person wrote the data, and may mean another unit than the one that we store.
 WRITTEN: Final = {"written": True}
@@ -74,16 +75,13 @@ def _share(value: object, info: ValidationInfo) -> float:
 
 
 def parse_rate(value: object) -> int:
-    """``"10kbit"``, ``"1mbit"`` in bits per second; a number is bits per second. Raises ValueError below 8bit."""
-    rate = round(_parse(value, _BITS, _RATE))
-    if rate < 8:
-        raise Misfit(f"{shown(value)} lets nothing through; to cut traffic use `partition` or `isolate`", _RATE)
-    return rate
+    """``"10kbit"``, ``"1mbit"`` in bits per second; a number is bits per second. Raises ValueError."""
+    return round(_parse(value, _BITS, A_RATE))
 
 
 def written_rate(value: object) -> int:
     """``parse_rate`` of what a person wrote. It must have a unit, because other tools mean kilobits or bytes."""
-    _refuse_without_unit(value, "kbit", "mbit", _RATE)
+    _refuse_without_unit(value, "kbit", "mbit", A_RATE)
     return parse_rate(value)
 
 

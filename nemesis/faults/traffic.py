@@ -4,10 +4,11 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidatorFunctionWrapHandler, field_validator, model_validator
 from typing_extensions import override
 
-from harness.core.quantities import Duration, PositiveDuration, PositiveShare, Rate, Share
+from harness.core.printable import shown
+from harness.core.quantities import A_RATE, Duration, Misfit, PositiveDuration, PositiveShare, Rate, Share
 from harness.core.topology import Node, Plane, Topology
 from nemesis.evidence import Effect, Evidence, Seen
 from nemesis.fault import Aim, Needs, on_each
@@ -224,6 +225,14 @@ class Throttle(_Traffic):
     """The nodes hit send and receive no faster than `rate` (tc tbf; arriving packets are shaped on an ifb device)."""
 
     rate: Rate = Field(description="the highest rate, each way, such as 10kbit")
+
+    @field_validator("rate", mode="wrap")
+    @classmethod
+    def _let_something_through(cls, value: object, parse: ValidatorFunctionWrapHandler) -> int:
+        rate: int = parse(value)
+        if rate < 8:
+            raise Misfit(f"{shown(value)} lets nothing through; to cut traffic use `partition` or `isolate`", A_RATE)
+        return rate
 
     @property
     def needs(self) -> Needs:

@@ -92,7 +92,7 @@ def test_what_a_person_wrote_as_a_rate_without_a_unit_is_refused(written: object
         written_rate(written)
 
 
-@pytest.mark.parametrize(("written", "why"), [("10", "such as 10kbit"), ("0bit", "`partition`"), ("10kb", "10kbit")])
+@pytest.mark.parametrize(("written", "why"), [("10", "such as 10kbit"), ("10kb", "10kbit")])
 def test_what_is_no_rate_is_refused(written: object, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse_rate(written)

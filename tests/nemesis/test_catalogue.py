@@ -98,12 +98,12 @@ WORDS = {"partition", "start", "stop", "restart", "corrupt"}
 TELLS = {
     # What older runs recorded is told by the names of then.
     "harness/core/faults.py": {*FAULTS},
-    # An example of what to write instead of a rate of nothing.
-    "harness/core/quantities.py": {"partition", "isolate"},
     # An example of what may cut a replica off.
     "harness/report/anomalies.py": {"partition"},
     # A fault says of itself what it is not.
     "nemesis/faults/process.py": {"stop"},
+    # And which faults do what it cannot: with a rate of nothing it would be a cut.
+    "nemesis/faults/traffic.py": {"partition", "isolate"},
 }
 
 

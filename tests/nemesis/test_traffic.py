@@ -61,6 +61,13 @@ def test_a_delay_without_jitter_does_not_vary() -> None:
         fault("slow", delay="1s", correlation="25%")
 
 
+@pytest.mark.parametrize("rate", ["0bit", "7bit", 7])
+def test_a_rate_of_no_byte_per_second_is_a_cut(rate: object) -> None:
+    with pytest.raises(ValidationError, match="lets nothing through; to cut traffic use `partition` or `isolate`"):
+        fault("throttle", rate=rate)
+    assert fault("throttle", rate="8bit")
+
+
 @pytest.mark.parametrize(
     ("kind", "written", "needs"),
     [

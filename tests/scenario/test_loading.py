@@ -174,6 +174,10 @@ WRONG: dict[str, tuple[str, str]] = {
         "timeline:\n  - inject: {fault: throttle, target: leader, rate: '10'}\n",
         "2: timeline.0.inject.rate: '10' has no unit: write 10kbit or 10mbit",
     ),
+    "a rate that lets nothing through": (
+        "timeline:\n  - inject: {fault: throttle, target: leader, rate: 1bit}\n",
+        "2: timeline.0.inject.rate: '1bit' lets nothing through; to cut traffic use `partition` or `isolate`",
+    ),
     "a unit in upper case": (
         "timeline:\n  - wait: 5S\n",
         "2: timeline.0.wait: '5S' is not a duration such as 250ms, 1",
