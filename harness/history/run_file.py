@@ -171,14 +171,14 @@ class RunFile(_Part):
     @property
     def lasted(self) -> float:
         """Seconds from its first phase to its last."""
-        return (self.phases[-1].at_ns - self.phases[0].at_ns) / 1e9 if self.phases else 0.0
+        return (self.phases[-1].at_ns - self.phases[0].at_ns) / SECOND_NS if self.phases else 0.0
 
     @property
     def timeline_lasted(self) -> float | None:
         """Seconds that its timeline took; None if the timeline did not end."""
         at = next((n for n, phase in enumerate(self.phases) if phase.phase == TIMELINE), len(self.phases))
         following = self.phases[at + 1 :]
-        return (following[0].at_ns - self.phases[at].at_ns) / 1e9 if following else None
+        return (following[0].at_ns - self.phases[at].at_ns) / SECOND_NS if following else None
 
     @model_validator(mode="before")
     @classmethod

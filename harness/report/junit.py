@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
+from harness.core.clock import SECOND_NS
 from harness.core.verdict import Judgement, Precondition, Verdict
 from harness.history.run_file import RunFile
 
@@ -21,7 +22,7 @@ def render(verdict: Verdict, run_file: RunFile) -> str:
         skipped=str(sum(case.find("skipped") is not None for case in cases)),
         errors="0",
         time=f"{_seconds(run_file):.3f}",
-        timestamp=datetime.fromtimestamp(run_file.origin_unix_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+        timestamp=datetime.fromtimestamp(run_file.origin_unix_ns / SECOND_NS, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
     )
     properties = ET.SubElement(suite, "properties")
     for name, value in {"run": verdict.run, "seed": str(run_file.seed), **verdict.versions}.items():
@@ -61,4 +62,4 @@ def _precondition(held: Precondition, verdict: Verdict) -> ET.Element:
 
 
 def _seconds(run_file: RunFile) -> float:
-    return max((phase.at_ns for phase in run_file.phases), default=0) / 1e9
+    return max((phase.at_ns for phase in run_file.phases), default=0) / SECOND_NS

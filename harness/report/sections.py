@@ -10,6 +10,7 @@ from enum import Flag, auto
 from typing import Any
 
 from harness.core.anomalies import BY_NAME
+from harness.core.clock import SECOND_NS
 from harness.core.faults import injection_of
 from harness.core.verdict import Finding, Standing, Verdict
 from harness.history.run_file import RunFile
@@ -219,7 +220,7 @@ def versions(report: Report) -> list[Block]:
     """The time of the run, its seed, the versions of all software, and the run's notes."""
     if report.run is None:
         return []
-    began = datetime.fromtimestamp(report.run.origin_unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    began = datetime.fromtimestamp(report.run.origin_unix_ns / SECOND_NS, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     levels = {name: str(level) for name, level in report.run.features.items()}
     judge = {f"judged with {name}": version for name, version in report.verdict.judge.items()}
     rows = {"begun": began, "seed": str(report.run.seed), **report.verdict.versions, **levels, **judge}

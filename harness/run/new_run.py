@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.core.clock import Clock
+from harness.core.clock import SECOND_NS, Clock
 from harness.core.errors import EnvironmentLacks
 from harness.history.paths import JOURNALS, LOGS
 from harness.history.run_file import RUN_FILE, RunFile
@@ -19,7 +19,7 @@ from harness.scenario.model import Scenario
 def new_run(scenario: Scenario, seed: int, store: Path) -> RunRecord:
     """A new ``<store>/<scenario>/<UTC time>-<seed>``. Raises EnvironmentLacks if the store is not writable."""
     now = time.time_ns()
-    moment = datetime.fromtimestamp(now / 1e9, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
+    moment = datetime.fromtimestamp(now / SECOND_NS, UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
     name = f"{scenario.name}/{moment}Z-{seed}"
     directory = Path(os.path.realpath(store)) / name
     clock = Clock.start()

@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.cluster.log_ends import log_ends
 from harness.cluster.ready import out_of_sync
+from harness.core.clock import SECOND_NS
 from harness.core.errors import KafkaTrialError
 from harness.core.topology import Partition
 from harness.history.paths import LOGS
@@ -29,7 +30,7 @@ _GIVE_UP_SECONDS = 3.0
 #: A choice: only a log that cannot be read to its end takes so long, and the run is then unknown.
 _READ_SECONDS = 120.0
 #: Longer than the 0.5 s within which a follower fetches again (replica.fetch.wait.max.ms): see ``recover``.
-_WRITING_NS = 1_000_000_000
+_WRITING_NS = SECOND_NS
 
 
 def recover(stage: Stage, scenario: Scenario) -> None:

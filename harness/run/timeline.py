@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from harness.cluster.elections import Elections
 from harness.cluster.observer import Observer
+from harness.core.clock import SECOND_NS
 from harness.core.errors import ClusterError, NothingInjected, ScenarioError
 from harness.core.topology import Node, Topology, View
 from harness.history.run_file import StepReport
@@ -227,7 +228,7 @@ def seen(stage: Stage) -> str:
 
     reports = [
         f"{s.observer} says leader {name(s.leader)}, ISR {' '.join(map(name, s.isr)) or 'empty'} "
-        f"({(now - s.at_ns) / 1e9:.0f} s ago)"
+        f"({(now - s.at_ns) / SECOND_NS:.0f} s ago)"
         for s in stage.observer.sights(file.watch_topic, file.watch_partition)
     ]
     return "; ".join([*reports, f"{stage.acknowledged()} acknowledged"])

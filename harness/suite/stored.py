@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from harness.core.clock import SECOND_NS
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
 from harness.history.paths import VERDICT_FILE, checking, files_below, is_there
@@ -29,7 +30,7 @@ class Stored:
     @property
     def began(self) -> float:
         """When it began, in seconds since 1970; without a date (imported histories have none), when it was stored."""
-        return self.file.origin_unix_ns / 1e9 or (self.directory / RUN_FILE).stat().st_mtime
+        return self.file.origin_unix_ns / SECOND_NS or (self.directory / RUN_FILE).stat().st_mtime
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from harness.core.clock import Clock
+from harness.core.clock import SECOND_NS, Clock
 from harness.history.journal import Journal, journal_path
 from harness.history.schema import SENDS
 from workloads.clients.deliveries import Deliveries
@@ -68,7 +68,7 @@ class Producing:
             self._hand_over(count, now)
             self._serve(0)
         else:
-            self._serve(min(at_most_s, max(0.001, self._pace.wait_ns(now) / 1e9)))
+            self._serve(min(at_most_s, max(0.001, self._pace.wait_ns(now) / SECOND_NS)))
 
     def drain(self, at_most_s: float) -> None:
         """Wait for delivery reports, and hand nothing over."""

@@ -7,7 +7,7 @@ from enum import Enum, auto
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from harness.core.clock import Clock
+from harness.core.clock import SECOND_NS, Clock
 from harness.history.journal import Journal, journal_path
 from harness.history.schema import SENDS, TRANSACTIONS, Outcome
 from workloads.clients.deliveries import Deliveries
@@ -122,7 +122,7 @@ class Transacting:
             self._hand_over(count, now)
             self._serve(0)
         else:
-            self._serve(min(at_most_s, max(0.001, self._pace.wait_ns(now) / 1e9)))
+            self._serve(min(at_most_s, max(0.001, self._pace.wait_ns(now) / SECOND_NS)))
 
     def _hand_over(self, count: int, now: int) -> None:
         first = self._next

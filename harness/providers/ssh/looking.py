@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from harness.core import java
+from harness.core.clock import SECOND_NS
 from harness.core.errors import ClusterError, EnvironmentLacks, HistoryError
 from harness.core.topology import Ports
 from harness.history.lock import is_recorded
@@ -282,4 +283,4 @@ def _reading(machine: Machine) -> tuple[float, float]:
         clock_ns = int(answer)
     except ValueError as exc:
         raise ClusterError(f"{machine.called}: its clock cannot be read: {answer[:80]!r}") from exc
-    return (clock_ns - asked - took / 2) / 1e9, took / 2e9
+    return (clock_ns - asked - took / 2) / SECOND_NS, took / 2 / SECOND_NS
