@@ -33,7 +33,7 @@ from checkers.evidence.store import NO_ROWS, AnomalyStore, StoredRows
 from checkers.findings import Observed, findings
 from checkers.history import History, damaged_file
 from checkers.limits import limits_of, overrun, undecided
-from checkers.preconditions import Seen, preconditions
+from checkers.preconditions import RunFacts, preconditions
 from checkers.scan.polls import polls
 from checkers.screening import AT_ONCE, Found, records, stored
 from checkers.summary import summary
@@ -120,10 +120,10 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
 
 def _facts_of_run(
     history: History, service: Mapping[str, Any], stopped: Sequence[str], maybe_deleted: int, risked: Mapping[int, int]
-) -> Seen:
+) -> RunFacts:
     """The facts against which the preconditions of a run are checked."""
     written = {(part["topic"], part["partition"]): tuple(part["written_ns"]) for part in service["partitions"]}
-    return Seen(
+    return RunFacts(
         ends=history.ends,
         faults=history.faults,
         spans=history.seen,

@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Seen:
+class RunFacts:
     """The facts, besides run.json, against which preconditions are checked.
 
     ``ends``, ``faults``: rows of the tables log_ends and faults. ``spans``: the brokers' reports on partitions.
@@ -40,7 +40,7 @@ class Seen:
     undecided: Sequence[str] | None = None
 
 
-def preconditions(run: RunFile, summary: Summary, seen: Seen) -> list[Precondition]:
+def preconditions(run: RunFile, summary: Summary, seen: RunFacts) -> list[Precondition]:
     """All preconditions of a run, in the order in which a reader should look at them.
 
     A run without a final read has only those of the recorded operations: the harness neither injected its faults nor

@@ -28,7 +28,7 @@ Sums = Mapping[Scan, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
-class Counted:
+class BitCounts:
     """The counts of the scan of record bits: the requested ``sums``, the run's summary, and the number of ``unsettled``
     records, whose acknowledgement does not say where they are."""
 
@@ -37,7 +37,7 @@ class Counted:
     unsettled: int
 
 
-def count_record_bits(history: History, folded: DataFrame, sums: Mapping[str, str]) -> Counted:
+def count_record_bits(history: History, folded: DataFrame, sums: Mapping[str, str]) -> BitCounts:
     """Compute the requested sums over all record bits, in one job.
 
     Raises HistoryError if Spark did not read each row of sends and reads once.
@@ -50,7 +50,9 @@ def count_record_bits(history: History, folded: DataFrame, sums: Mapping[str, st
             f"{history.directory}: Spark read {counts['rows']} sends and reads, and their files have {stored}: "
             "every machine of a Spark cluster must see the same files"
         )
-    return Counted({name: counts[name] for name in sums}, {name: counts[name] for name in summary}, counts["unsettled"])
+    return BitCounts(
+        {name: counts[name] for name in sums}, {name: counts[name] for name in summary}, counts["unsettled"]
+    )
 
 
 @dataclass
@@ -66,7 +68,7 @@ class Scans:
     folded: DataFrame
     polls: Callable[[], DataFrame]
     sums: Sums
-    _record_bits: Future[Counted] = field(init=False)
+    _record_bits: Future[BitCounts] = field(init=False)
     _counts: dict[Scan, Future[dict[str, int]]] = field(init=False)
 
     def __post_init__(self) -> None:

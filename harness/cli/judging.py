@@ -31,7 +31,7 @@ _REMOVED = "it was removed meanwhile"
 
 
 @dataclass(frozen=True)
-class Case:
+class RunToJudge:
     """A run to judge, and its number of rows. ``bench``: the directory in which it is judged: another one if its own
     cannot be written; ``unwritten`` says why."""
 
@@ -65,7 +65,7 @@ def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str 
     directories = below(runs, unreadable)
     several = len(directories) > 1
     with ExitStack() as stack:
-        cases: list[Case] = []
+        cases: list[RunToJudge] = []
         for number, directory in enumerate(directories, 1):
             with (
                 _reported([directory], as_json, results, skipped),
@@ -91,7 +91,7 @@ def check(backends: Backends, runs: tuple[str, ...], as_json: bool, master: str 
 
 
 def _judge_each(
-    cases: Sequence[Case], judge: "Judge", several: bool, as_json: bool, results: list[int], skipped: list[Path]
+    cases: Sequence[RunToJudge], judge: "Judge", several: bool, as_json: bool, results: list[int], skipped: list[Path]
 ) -> dict[Path, "Verdict"]:
     """Judge and print each run. Returns the verdicts of those that could be judged."""
     verdicts = {}
@@ -195,7 +195,7 @@ def _skipped(path: Path, covered: set[Path]) -> bool:
 
 
 @contextmanager
-def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[Case | None]:
+def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[RunToJudge | None]:
     """A run that is ready to be judged: sealed and checked. None if it sent nothing.
 
     A run that cannot be written is judged in a temporary directory with links to its history. Raises HistoryError.
@@ -222,7 +222,7 @@ def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[Case | N
             run = StoredRun.open(bench)
             if not run.sealed:
                 print_error(f"{directory}: it has no seal: judged without knowing whether it is whole")
-        yield Case(directory, bench, run.records, unwritten)
+        yield RunToJudge(directory, bench, run.records, unwritten)
 
 
 def _unwritten(directory: Path, writable: Callable[[Path], bool]) -> str | None:
@@ -254,7 +254,7 @@ def _stand_in(directory: Path, bench: Path) -> None:
         (bench / HISTORY).symlink_to((directory / HISTORY).resolve())
 
 
-def judged(one: Case, judge: "Judge") -> tuple["Verdict", Path | None]:
+def judged(one: RunToJudge, judge: "Judge") -> tuple["Verdict", Path | None]:
     """Judge a run and put the results into its directory. Returns the verdict and the report's path.
 
     If nothing can be written there, prints a line, and the path is None.

@@ -25,7 +25,7 @@ from harness.cli import (
 from harness.cli.backends import Backends
 from harness.cli.environment import look_at_directory
 from harness.cli.errors import print_error, report
-from harness.cli.streams import Progress, Result, closed
+from harness.cli.streams import ProgressStream, ResultStream, closed
 
 
 @click.group(
@@ -58,8 +58,8 @@ for command in COMMANDS:
 
 def main(arguments: Sequence[str] | None = None, backends: Backends | None = None) -> None:
     """Run the program. SIGTERM acts like Ctrl-C: faults are healed and the cluster is removed."""
-    sys.stdout = cast(TextIO, Result(closed(1, os.O_RDONLY) if sys.stdout is None else sys.stdout))
-    sys.stderr = cast(TextIO, Progress(closed(2, os.O_WRONLY) if sys.stderr is None else sys.stderr))
+    sys.stdout = cast(TextIO, ResultStream(closed(1, os.O_RDONLY) if sys.stdout is None else sys.stdout))
+    sys.stderr = cast(TextIO, ProgressStream(closed(2, os.O_WRONLY) if sys.stderr is None else sys.stderr))
     for interruption in _interruptions():
         signal.signal(interruption, _interrupt)
     sys.exit(invoke(sys.argv[1:] if arguments is None else arguments, backends))

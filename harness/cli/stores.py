@@ -232,7 +232,7 @@ def prune(
     """
     from harness.suite.pruning import (
         Kept,
-        Why,
+        WhyKept,
         protected,
         removed,
         size_of,
@@ -269,7 +269,7 @@ def prune(
         kept, time.time(), days, most, unexpected, stays, lambda run: why_left_alone(run, backends.writable)
     )
     described = {one.run.directory: _described(one) for one in chosen}
-    gone, alone, locked = [], Counter[Why](), False
+    gone, alone, locked = [], Counter[WhyKept](), False
     for pruned in removed(chosen, store, dry_run, backends.writable):
         click.echo(_became(described[pruned.kept.run.directory], pruned.left, dry_run))
         if pruned.left is None:
@@ -282,7 +282,7 @@ def prune(
     for directory, why in suites_removed(empty, dry_run, backends.writable):
         click.echo(_became(f"{directory} (a suite without a run left)", why, dry_run))
         suites += why is None
-        locked = locked or (why is not None and why.why is Why.NOT_YOURS)
+        locked = locked or (why is not None and why.why is WhyKept.NOT_YOURS)
     if not dry_run:
         tell_removed(store, {one.run.directory.resolve() for one in gone})
     left = sum(one.size for one in kept) - sum(one.size for one in gone)
@@ -292,12 +292,12 @@ def prune(
     emptied += " would go" if suites and dry_run else " went" if suites else ""
     click.echo(f"{_number(len(kept) - len(gone), 'run stays', 'runs stay')}, {left / 1e6:.1f} MB{compared}{emptied}")
     if most is not None and left > most:
-        numbers = [(alone[why], why) for why in Why if alone[why]]
+        numbers = [(alone[why], why) for why in WhyKept if alone[why]]
         reasons = [f"{_number(number, 'run is', 'runs are')} {why}" for number, why in numbers]
         if len(kept) - len(gone) > alone.total():
             reasons.append("what stays must, or was not as expected")
         print_error(f"more than the {most / 1e6:.1f} MB of --size: {'; '.join(reasons)}")
-    return codes.CANNOT_RUN if alone[Why.NOT_YOURS] or locked or closed or unread else codes.MET
+    return codes.CANNOT_RUN if alone[WhyKept.NOT_YOURS] or locked or closed or unread else codes.MET
 
 
 def _number(count: int, one: str, several: str) -> str:

@@ -24,7 +24,7 @@ def closed(number: int, access: int) -> "TextIO":
     return os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
 
 
-class Progress:
+class ProgressStream:
     """Standard error. When it can no longer be written, later writes are dropped."""
 
     def __init__(self, stream: "TextIO") -> None:
@@ -60,7 +60,7 @@ class Progress:
         return getattr(self._stream, name)
 
 
-class Result(Progress):
+class ResultStream(ProgressStream):
     """Standard output. When it can no longer be written, the command has failed.
 
     From then on every write raises OutputClosed, because some libraries ignore the first error of a stream.

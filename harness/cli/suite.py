@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from harness.cluster.spec import ClusterSpec
-    from harness.suite.plan import Case
+    from harness.suite.plan import SuiteCase
     from harness.suite.results import Measure, Result, SuiteFile
 
 
@@ -335,7 +335,7 @@ def _draws(seed: int | None) -> Random:
 
 
 def _exclusive_clusters(
-    backends: Backends, runs: "Sequence[Case | Result]", texts: "Mapping[str, str]"
+    backends: Backends, runs: "Sequence[SuiteCase | Result]", texts: "Mapping[str, str]"
 ) -> "dict[tuple[str, ...], ClusterSpec]":
     """The clusters that need something for themselves, by what each is loaded from. Raises ScenarioError if it is not
     clear which of them exclude each other."""

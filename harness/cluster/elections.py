@@ -25,7 +25,7 @@ _NOT_KNOWN = frozenset(
 Elect = Callable[[str, int], str | None]
 
 
-class Elections:
+class ElectionsByHand:
     """Asks for elections, and journals each before and after. An election hits no node, and ends at once.
 
     If nobody knows whether it happened, its row has no ``injected_ns``.

@@ -58,7 +58,7 @@ class Keys:
         return self.named.setdefault(str(key), len(self.named))
 
 
-class Records:
+class RecordIds:
     """The record id of each value of a key. Small integers, as Jepsen writes them, take eight bytes each."""
 
     def __init__(self) -> None:

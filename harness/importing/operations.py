@@ -13,8 +13,8 @@ from typing import Any
 from harness.core.errors import HistoryError
 from harness.history.schema import UNKNOWN_OFFSET, Outcome, Phase, record_id
 from harness.importing.edn import EdnFile
-from harness.importing.naming import MOST_WORKERS, NOBODY, Keys, Records, Threads
-from harness.importing.readers import Reader
+from harness.importing.naming import MOST_WORKERS, NOBODY, Keys, RecordIds, Threads
+from harness.importing.readers import ReaderState
 from harness.importing.tables import TableFile
 
 TOPIC = "jepsen"
@@ -71,11 +71,11 @@ class Conversion:
         self._tables = tables
         self._threads = Threads()
         self._keys = Keys()
-        self._records = Records()
+        self._records = RecordIds()
         self._sequences: Counter[int] = Counter()
         self._transactions: Counter[int] = Counter()
         self._pending: dict[int, Pending] = {}
-        self._readers: dict[int, Reader] = {}
+        self._readers: dict[int, ReaderState] = {}
         self._operations = 0
 
     def summary(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ class Conversion:
             self._threads.ended(process)
             if reader := self._readers.get(process):
                 # If the process continues nevertheless, it has a new client.
-                self._readers[process] = Reader(polls=reader.polls, moved=1)
+                self._readers[process] = ReaderState(polls=reader.polls, moved=1)
 
     def _moved(
         self, process: int, pending: Pending, at_ns: int | None, operation: Mapping[Any, Any], micros: tuple[Any, ...]
@@ -261,7 +261,7 @@ class Conversion:
         transaction: int | None,
     ) -> None:
         """Add what the polls of one operation brought, and the changes of the reader's positions in between."""
-        reader = self._readers.setdefault(process, Reader())
+        reader = self._readers.setdefault(process, ReaderState())
         moved = self._moved_by_group(operation)
         reader.tells_rebalances |= moved is not None
         last = set[int]()
@@ -351,7 +351,7 @@ class Conversion:
         if keys is not None and not isinstance(keys, tuple):
             raise self._file.error(f"the :value of an {operation[':f']} must be keys")
         chosen = frozenset(self._partition(key) for key in keys or ())
-        reader = self._readers.setdefault(process, Reader())
+        reader = self._readers.setdefault(process, ReaderState())
         for event, partition in reader.chooses(chosen, subscribed=operation[":f"] == ":subscribe"):
             self._position(process, at_ns, partition, event)
         if operation.get(":seek-to-beginning?"):

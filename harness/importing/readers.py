@@ -20,7 +20,7 @@ class Position:
 
 
 @dataclass
-class Reader:
+class ReaderState:
     """What is known of a consumer. ``polls``: the number of its next poll. ``subscribed``: whether a group assigns its
     partitions; None before its first choice. ``tells_rebalances``: whether its operations show rebalances. ``moved``:
     how often all its partitions may have got new positions."""

@@ -6,7 +6,7 @@ from harness.core.verdict import MOST_EXAMPLES, Verdict
 from harness.history.run_file import RunFile
 from harness.report import words
 from harness.report.chart import WIDTH
-from harness.report.sections import SECTIONS, Report, Section, Where, findings_of, shown
+from harness.report.sections import SECTIONS, ReportData, Section, Where, findings_of, shown
 from harness.report.template import template
 
 
@@ -16,7 +16,7 @@ def render(verdict: Verdict, run_file: RunFile, sections: Sequence[Section] = SE
         verdict=verdict,
         headlines=words.headlines(verdict, findings_of(verdict)),
         run=run_file,
-        sections=list(shown(Report(verdict, MOST_EXAMPLES, run_file), Where.PAGE, sections)),
+        sections=list(shown(ReportData(verdict, MOST_EXAMPLES, run_file), Where.PAGE, sections)),
         width=WIDTH,
         words=words,
     )

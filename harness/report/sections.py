@@ -31,7 +31,7 @@ EVERYWHERE = Where.TERMINAL | Where.PAGE
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportData:
     """The data of all sections: a verdict, and its run.json if that is available (always for a page).
 
     ``most``: how many examples and runs of a finding are shown.
@@ -48,12 +48,12 @@ class Section:
     terminal shows the title."""
 
     title: str
-    blocks: Callable[[Report], Sequence[Block]]
+    blocks: Callable[[ReportData], Sequence[Block]]
     where: Where = EVERYWHERE
     titled: bool = True
 
 
-def happened(report: Report) -> list[Block]:
+def happened(report: ReportData) -> list[Block]:
     """The chart, the steps to which its numbers refer, and the phases."""
     if report.run is None or (drawn := chart(report.verdict, report.run)) is None:
         return []
@@ -75,12 +75,12 @@ def happened(report: Report) -> list[Block]:
     ]
 
 
-def summary(report: Report) -> list[Block]:
+def summary(report: ReportData) -> list[Block]:
     """The counts of the report in "Jepsen: Kafka" (2013)."""
     return [Figures(words.summary_rows(report.verdict.summary))]
 
 
-def found(report: Report) -> list[Block]:
+def found(report: ReportData) -> list[Block]:
     """Each finding: the anomalies of one cause, why they are permitted or not, where they are, and first examples."""
     return [_finding(finding, report) for finding in findings_of(report.verdict)]
 
@@ -102,7 +102,7 @@ def findings_of(verdict: Verdict) -> list[Finding]:
     ]
 
 
-def _finding(finding: Finding, report: Report) -> Card:
+def _finding(finding: Finding, report: ReportData) -> Card:
     tone = "doubtful" if finding.standing is Standing.PERMITTED else "bad"
     facts = [
         ("cause", "" if in_one_run(finding) else finding.text),
@@ -135,7 +135,7 @@ def _runs(finding: Finding, most: int) -> Iterator[Block]:
     yield from _more(len(finding.runs) - len(shown) + finding.more_runs, "more ranges of records: verdict.json")
 
 
-def _examples(name: str, finding: Finding, report: Report) -> Folded:
+def _examples(name: str, finding: Finding, report: ReportData) -> Folded:
     """The first records of an anomaly that belong to a finding."""
     anomaly, count = report.verdict.anomalies[name], finding.anomalies[name]
     rows = anomaly.examples
@@ -164,12 +164,12 @@ def _more(number: int, what: str) -> Iterator[Block]:
         yield Lines([f"… and {number:,} {what}"], soft=True)
 
 
-def not_met(report: Report) -> list[Block]:
+def not_met(report: ReportData) -> list[Block]:
     """The preconditions that were not met."""
     return [Lines(words.unmet(report.verdict))]
 
 
-def preconditions(report: Report) -> list[Block]:
+def preconditions(report: ReportData) -> list[Block]:
     """Every precondition."""
     rows = [
         (Marked("met", "good") if held.met else Marked("not met", "bad"), held.name, held.detail)
@@ -178,17 +178,17 @@ def preconditions(report: Report) -> list[Block]:
     return [Cells(rows, header_column=1)]
 
 
-def counted(report: Report) -> list[Block]:
+def counted(report: ReportData) -> list[Block]:
     """Other counts, which are no anomalies."""
     return [Lines(words.counted_lines(report.verdict))]
 
 
-def availability(report: Report) -> list[Block]:
+def availability(report: ReportData) -> list[Block]:
     """How long no write was acknowledged."""
     return [Lines(words.availability_lines(report.verdict.availability))]
 
 
-def faults(report: Report) -> list[Block]:
+def faults(report: ReportData) -> list[Block]:
     """Every injection with its evidence."""
     rows = [
         (
@@ -205,7 +205,7 @@ def faults(report: Report) -> list[Block]:
     return [Cells(rows, ("injection", "fault", "nodes", "injected", "healed", "", "evidence"), long=True)]
 
 
-def configuration(report: Report) -> list[Block]:
+def configuration(report: ReportData) -> list[Block]:
     """The settings that promises depend on, and the whole scenario."""
     if report.run is None:
         return []
@@ -216,7 +216,7 @@ def configuration(report: Report) -> list[Block]:
     ]
 
 
-def versions(report: Report) -> list[Block]:
+def versions(report: ReportData) -> list[Block]:
     """The time of the run, its seed, the versions of all software, and the run's notes."""
     if report.run is None:
         return []
@@ -242,7 +242,7 @@ SECTIONS: tuple[Section, ...] = (
 
 
 def shown(
-    report: Report, where: Where, sections: Sequence[Section] = SECTIONS
+    report: ReportData, where: Where, sections: Sequence[Section] = SECTIONS
 ) -> Iterator[tuple[Section, list[Block]]]:
     """The sections that have blocks to show ``where``, each with its blocks."""
     for section in sections:

@@ -14,7 +14,7 @@ from harness.core.verdict import Verdict
 from harness.history.run_file import RunFile
 from harness.report import words
 from harness.report.blocks import Block, Card, Cells, Drawing, Facts, Figures, Folded, Lines
-from harness.report.sections import SECTIONS, Report, Section, Where, findings_of, shown
+from harness.report.sections import SECTIONS, ReportData, Section, Where, findings_of, shown
 
 _STYLES = {"good": "bold green", "doubtful": "bold yellow", "bad": "bold red", "": ""}
 _EXAMPLES = 3
@@ -38,7 +38,7 @@ def show(
     console.print(Text(words.verdict_line(verdict), _STYLES[words.tone(verdict)]), Text(verdict.run, "dim"))
     for line in words.headlines(verdict, findings_of(verdict)):
         _line(console, line)
-    for section, blocks in shown(Report(verdict, _EXAMPLES, run), Where.TERMINAL, sections):
+    for section, blocks in shown(ReportData(verdict, _EXAMPLES, run), Where.TERMINAL, sections):
         _section(console, section.title if section.titled else "", blocks)
     _section(console, "Read on", [Lines([str(path) for path in (report, directory) if path is not None])])
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from harness.cluster.elections import Elections, elect_uncleanly
+from harness.cluster.elections import ElectionsByHand, elect_uncleanly
 from harness.cluster.known_settings import SETTINGS_FILE, as_text, check_settings
 from harness.cluster.observer import observe
 from harness.cluster.provider import Cluster, Provider
@@ -178,7 +178,7 @@ def _stage(stack: ExitStack, cluster: Cluster, scenario: Scenario, record: RunRe
     nemesis = stack.enter_context(
         Nemesis(cluster.shell, observer.view, faults, record.clock, generator(seed, "nemesis"))
     )
-    elections = Elections(partial(elect_uncleanly, cluster.topology.bootstrap), faults, record.clock)
+    elections = ElectionsByHand(partial(elect_uncleanly, cluster.topology.bootstrap), faults, record.clock)
     plan = Plan(cluster.topology.bootstrap, _topics(scenario), record.journals, record.clock, seed)
     workload = stack.enter_context(start(scenario.workload, plan))
     record.file.clients, record.file.writes = workload.clients, workload.writes

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from harness.cluster.elections import Elections
+from harness.cluster.elections import ElectionsByHand
 from harness.cluster.observer import Observer
 from harness.core.clock import SECOND_NS
 from harness.core.errors import ClusterError, NothingInjected, ScenarioError
@@ -38,7 +38,7 @@ class Stage:
     nemesis: Nemesis
     workload: Workers
     display: Display
-    elections: Elections
+    elections: ElectionsByHand
     leader_before: Node | None = field(default=None)
     acknowledged_before: int = 0
     afterwards: float = 0.0

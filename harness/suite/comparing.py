@@ -30,7 +30,7 @@ _GONE = "gone: its suite ran it before, and no longer does"
 
 
 @dataclass(frozen=True)
-class Figures:
+class CaseFigures:
     """The figures of one case: shares of 1 and seconds, as medians over its runs. None: there is nothing to measure.
 
     ``recovered``: the faults after which, in most runs, a write was acknowledged again; ``never``: those after which
@@ -66,8 +66,8 @@ class Compared:
     """One case in both sets; None if a set lacks it. ``worse``: a line for each way in which it became worse."""
 
     name: str
-    old: Figures | None
-    new: Figures | None
+    old: CaseFigures | None
+    new: CaseFigures | None
     worse: Sequence[str]
     changed: Sequence[str]
 
@@ -121,7 +121,7 @@ def _not_compared(old: Runs | None, new: Runs | None) -> list[str]:
     return [f"{count} of the runs {when} cannot be compared: {why}" for count, when, why in (*gone, *torn) if count]
 
 
-def figures(runs: Runs) -> Figures:
+def figures(runs: Runs) -> CaseFigures:
     """The figures of these runs. A crashed run was not as expected, and has no other figure. For a run that was removed
     or cannot be read, its suite says whether it was as expected."""
     judged = [(run, run.verdict) for run in runs.judged if run.verdict is not None]
@@ -133,7 +133,7 @@ def figures(runs: Runs) -> Figures:
     services = [Availability.model_validate(verdict.availability) for _, verdict in judged]
     heals = [_heals(service) for service in services]
     expects = [run.file.expect for run, _ in judged]
-    return Figures(
+    return CaseFigures(
         runs=len(judged) + runs.crashed + len(runs.noted),
         as_expected=sum(verdict.expected for _, verdict in judged) + sum(runs.noted),
         verdicts=Counter(outcomes),
@@ -153,7 +153,7 @@ def figures(runs: Runs) -> Figures:
     )
 
 
-def worse(old: Figures, new: Figures, tolerance: float) -> Iterator[str]:
+def worse(old: CaseFigures, new: CaseFigures, tolerance: float) -> Iterator[str]:
     """A line for each way in which ``new`` is worse."""
     if new.as_expected * old.runs < old.as_expected * new.runs:
         yield f"as expected: {old.as_expected} of {old.runs} before, {new.as_expected} of {new.runs} now"
@@ -175,13 +175,13 @@ def worse(old: Figures, new: Figures, tolerance: float) -> Iterator[str]:
         yield f"{_WORDS['recovery']} of {name}: none now"
 
 
-def grown(old: Figures, new: Figures, tolerance: float) -> Iterator[str]:
+def grown(old: CaseFigures, new: CaseFigures, tolerance: float) -> Iterator[str]:
     """A line for each figure that grew but does not count as worse: it is within the noise, or it is a loss that the
     scenario names, whose amount is chance."""
     yield from (line for is_worse, line in _grown(old, new, tolerance) if not is_worse)
 
 
-def _grown(old: Figures, new: Figures, tolerance: float) -> Iterator[tuple[bool, str]]:
+def _grown(old: CaseFigures, new: CaseFigures, tolerance: float) -> Iterator[tuple[bool, str]]:
     for name, noise in _NOISE.items():
         before, after = getattr(old, name), getattr(new, name)
         if before is None or after is None or after <= before * tolerance or after - before <= noise * _TOLD:
@@ -191,7 +191,7 @@ def _grown(old: Figures, new: Figures, tolerance: float) -> Iterator[tuple[bool,
         yield after - before > noise and not chance, f"{_WORDS[name]}: {text(before)} before, {text(after)} now"
 
 
-def _before(name: str, old: Figures) -> str:
+def _before(name: str, old: CaseFigures) -> str:
     if name in old.undecided:
         return "undecided before"
     return "permitted before" if name in old.anomalies else "not found before"

@@ -39,7 +39,7 @@ class Urgency(IntEnum):
 
 
 @dataclass(frozen=True)
-class Case:
+class SuiteCase:
     """One run of a suite.
 
     ``written``, ``overrides`` and, for a file, its ``text`` load the scenario again; ``digest`` shows whether it is
@@ -60,13 +60,13 @@ class Case:
     text: str | None = None
 
 
-def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> list[Case]:
+def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> list[SuiteCase]:
     """Every run of a suite, in the order of its file. ``times`` multiplies each entry's own ``times``.
 
     Raises ScenarioError with a line for each scenario that does not load, and each entry that matches nothing; and if
     there are too many runs.
     """
-    cases: list[Case] = []
+    cases: list[SuiteCase] = []
     wrong: list[str] = []
     for entry in suite.runs:
         try:
@@ -82,7 +82,7 @@ def plan(suite: Suite, overrides: Sequence[str], times: int, draws: Random) -> l
             )
         for name, written, text, settings, scenario in found:
             cases += [
-                Case(
+                SuiteCase(
                     name,
                     written,
                     settings,
@@ -121,7 +121,7 @@ def _expected(step: TimelineStep) -> float:
     return step.longest * (_SHARE_OF_UNTIL if isinstance(step, Until) else 1.0)
 
 
-def in_order(cases: Iterable[Case], urgency: Mapping[str, Urgency]) -> list[Case]:
+def in_order(cases: Iterable[SuiteCase], urgency: Mapping[str, Urgency]) -> list[SuiteCase]:
     """The most urgent runs first, among equals the longest; runs of one name stay together."""
     return sorted(cases, key=lambda case: (urgency.get(case.name, Urgency.NONE), -case.seconds))
 
@@ -199,7 +199,7 @@ def _described(entry: Entry) -> str:
     return text + (f" without {', '.join(entry.without_tags)}" if entry.without_tags else "")
 
 
-def _with_distinct_names(cases: Sequence[Case]) -> list[Case]:
+def _with_distinct_names(cases: Sequence[SuiteCase]) -> list[SuiteCase]:
     """The cases; if several files have scenarios of one name, each of these names gets its file's path, relative to
     their common folder."""
     written_by_name: dict[str, set[str]] = {}
@@ -216,7 +216,7 @@ def _with_distinct_names(cases: Sequence[Case]) -> list[Case]:
     return distinct
 
 
-def _numbered(cases: Sequence[Case]) -> list[Case]:
+def _numbered(cases: Sequence[SuiteCase]) -> list[SuiteCase]:
     """The cases with ``repeat`` counted over all entries."""
     counts: dict[str, int] = {}
     numbered = []

@@ -24,7 +24,7 @@ _SUITES = "suite-*-*"
 _BEGUN = frozenset({Outcome.RUNNING, Outcome.INTERRUPTED})
 
 
-class Why(StrEnum):
+class WhyKept(StrEnum):
     """Why a run that may be removed is left alone: the words after "is"."""
 
     NOT_YOURS = "not yours to empty"
@@ -35,7 +35,7 @@ class Why(StrEnum):
 class LeftAlone:
     """Why a run is left alone, and the folder in it that is the reason; None if it is the whole run."""
 
-    why: Why
+    why: WhyKept
     folder: Path | None = None
 
 
@@ -249,9 +249,9 @@ def _left_by(remove: Callable[[], bool]) -> LeftAlone | None:
     """Try to remove something; return why it stays, if it does. Earlier checks may be outdated (it is recorded by now),
     or incomplete (a folder's permissions are not all that counts)."""
     try:
-        return None if remove() else LeftAlone(Why.RECORDED)
+        return None if remove() else LeftAlone(WhyKept.RECORDED)
     except PermissionError:
-        return LeftAlone(Why.NOT_YOURS)
+        return LeftAlone(WhyKept.NOT_YOURS)
 
 
 def _remove_suite(directory: Path) -> bool:
@@ -272,8 +272,8 @@ def _remove_suite(directory: Path) -> bool:
 def why_left_alone(directory: Path, writable: Callable[[Path], bool]) -> LeftAlone | None:
     """Why this user cannot remove a run or a suite now; None if it can be removed, or is gone."""
     if locked := _not_to_empty(directory, writable):
-        return LeftAlone(Why.NOT_YOURS, locked)
-    return LeftAlone(Why.RECORDED) if is_recorded(directory) else None
+        return LeftAlone(WhyKept.NOT_YOURS, locked)
+    return LeftAlone(WhyKept.RECORDED) if is_recorded(directory) else None
 
 
 def _not_to_empty(directory: Path, writable: Callable[[Path], bool]) -> Path | None:

@@ -21,7 +21,7 @@ from harness.history.run_file import DRAIN
 from harness.history.writing import write_file
 from harness.scenario.loading import named as scenarios
 from harness.suite.model import UNNAMED, suites
-from harness.suite.plan import Case, Urgency
+from harness.suite.plan import SuiteCase, Urgency
 
 SUITE_FILE = "suite.json"
 #: The folder beside it for its recorders' output.
@@ -98,7 +98,7 @@ class Result(_Part):
     )
 
     @classmethod
-    def of(cls, case: Case) -> Self:
+    def of(cls, case: SuiteCase) -> Self:
         """A run that waits."""
         return cls(
             name=case.name,

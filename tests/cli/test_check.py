@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from checkers.judge import judge
 from harness.cli import codes
 from harness.cli.backends import Backends
-from harness.cli.judging import Case, judged
+from harness.cli.judging import RunToJudge, judged
 from harness.core.errors import EnvironmentLacks, HistoryError
 from harness.core.verdict import Judgement, Verdict
 from harness.history.journal import Journal, journal_path
@@ -330,7 +330,7 @@ def test_check_waits_for_another_judgement_of_the_run(stored: Path, kafka_trial:
         at_once.release()
         return verdict()
 
-    one = Case(stored, stored, 0, None)
+    one = RunToJudge(stored, stored, 0, None)
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(judged, one, judge) for _ in range(20)]:
             done.result()

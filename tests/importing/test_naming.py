@@ -3,7 +3,7 @@
 import pytest
 
 from harness.history.schema import record_id
-from harness.importing.naming import NOBODY, Keys, Records, Threads
+from harness.importing.naming import NOBODY, Keys, RecordIds, Threads
 
 
 def test_a_crashed_process_goes_on_as_the_next_incarnation_of_its_thread() -> None:
@@ -59,7 +59,7 @@ def test_other_keys_are_numbered_as_they_are_met() -> None:
 
 @pytest.mark.parametrize("value", [0, 1, 5000, 10**12, -3, "1", ":a", (1, 2), {"a": 1}, None])
 def test_a_value_is_known_by_its_key(value: object) -> None:
-    records = Records()
+    records = RecordIds()
     assert records.find(1, value) is None
     assert records.add(1, value, 42)
     assert records.find(1, value) == 42
@@ -69,7 +69,7 @@ def test_a_value_is_known_by_its_key(value: object) -> None:
 
 
 def test_a_value_that_was_far_off_stays_known_when_the_others_have_come_near() -> None:
-    records = Records()
+    records = RecordIds()
     assert records.add(0, 6000, 42)
     assert all(records.add(0, value, value) for value in range(6000))
     assert not records.add(0, 6000, 43)
@@ -77,7 +77,7 @@ def test_a_value_that_was_far_off_stays_known_when_the_others_have_come_near() -
 
 
 def test_what_was_read_before_anyone_sent_it_can_still_be_sent() -> None:
-    records = Records()
+    records = RecordIds()
     assert records.add(0, 7, record_id(NOBODY, 0))
     assert records.add(0, 7, 5)
     assert records.find(0, 7) == 5

@@ -14,7 +14,7 @@ from harness.history.run_file import NodeAddress, RunFile
 from harness.report import html, junit, show, words, write
 from harness.report.blocks import Block, Cells, Lines, Marked
 from harness.report.chart import chart, nice
-from harness.report.sections import SECTIONS, Report, Section, Where, shown
+from harness.report.sections import SECTIONS, ReportData, Section, Where, shown
 from tests.report.verdicts import SECOND, example, lost, run_file, verdict
 
 ALL = [
@@ -261,7 +261,7 @@ def test_runs_are_told_in_every_report() -> None:
     assert [f"trial-0: run <{n}>" for n in range(5)] == [e.text for e in root.iter("li") if "run <" in (e.text or "")]
 
 
-def toy(report: Report) -> list[Block]:
+def toy(report: ReportData) -> list[Block]:
     """A section of a test's own: how long the scenario's name is."""
     return [Lines([f"{len(report.verdict.scenario)} <letters>"]), Cells([("a", Marked("b", "bad"))], ("one", "two"))]
 
@@ -280,7 +280,7 @@ def test_a_section_is_one_entry_for_text_and_page_alike() -> None:
 def test_a_section_is_shown_only_where_it_belongs_and_has_something_to_say() -> None:
     sections = [Section("Here", toy, Where.TERMINAL), Section("There", toy, Where.PAGE), Section("Mute", lambda _: [])]
     sections.append(Section("Empty", lambda _: [Lines([])]))
-    verdicts = Report(verdict(), most=3)
+    verdicts = ReportData(verdict(), most=3)
     assert [section.title for section, _ in shown(verdicts, Where.TERMINAL, sections)] == ["Here"]
     assert [section.title for section, _ in shown(verdicts, Where.PAGE, sections)] == ["There"]
 

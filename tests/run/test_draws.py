@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import KafkaError, TopicPartition
 from pydantic import TypeAdapter
 
-from harness.cluster.elections import Elections, refusal
+from harness.cluster.elections import ElectionsByHand, refusal
 from harness.core.errors import ClusterError
 from harness.core.faults import in_doubt
 from harness.core.topology import Node, View
@@ -95,7 +95,7 @@ def play(tmp_path: Path) -> Iterator[Play]:
                 raise ClusterError("nobody answers")
             return refuses
 
-        elections = Elections(elect, journal, record.clock)
+        elections = ElectionsByHand(elect, journal, record.clock)
         display = PlainDisplay(io.StringIO())
         stage = Stage(record, shell.topology, observer, nemesis, workload, display, elections, afterwards=afterwards)
         follow(TypeAdapter(list[Step]).validate_python(list(steps)), stage)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from harness.cluster.elections import Elections
+from harness.cluster.elections import ElectionsByHand
 from harness.core.errors import ClusterError
 from harness.core.topology import Node, Role, View
 from harness.history.journal import Journal
@@ -115,7 +115,7 @@ def play(tmp_path: Path) -> Iterator[Play]:
     with Journal(record.journals / "faults.nemesis.arrows", FAULTS) as journal:
         nemesis = Nemesis(shell, told.view, journal, record.clock, Random(1))
         display = PlainDisplay(StringIO())
-        elections = Elections(lambda *_: None, journal, record.clock)
+        elections = ElectionsByHand(lambda *_: None, journal, record.clock)
         yield Play(
             Stage(record, TOPOLOGY, told, nemesis, Workers([]), display, elections),  # type: ignore[arg-type]
             shell,
@@ -175,7 +175,7 @@ def test_an_injection_that_failed_half_way_is_not_passed_over(play: Play) -> Non
 def test_a_step_that_cannot_be_journalled_is_reported_and_does_nothing(step: dict[str, Any], play: Play) -> None:
     clock = play.stage.record.clock
     play.stage.nemesis = Nemesis(play.shell, play.told.view, FullDisk(0), clock, Random(1))
-    play.stage.elections = Elections(lambda *_: pytest.fail("was asked for"), FullDisk(0), clock)
+    play.stage.elections = ElectionsByHand(lambda *_: pytest.fail("was asked for"), FullDisk(0), clock)
     [report] = play.follow(step, {"wait": "0s"})
     assert not report.met
     assert "No space left on device" in report.detail

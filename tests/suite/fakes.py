@@ -9,7 +9,7 @@ from zlib import crc32
 from harness.core.errors import ClusterError
 from harness.core.verdict import Verdict
 from harness.history.run_file import PhaseReport, RunFile, State
-from harness.suite.plan import Case
+from harness.suite.plan import SuiteCase
 from harness.suite.recorder import Event, Order
 from harness.suite.results import Result, SuiteFile
 from harness.suite.suite import Actions, SuiteDisplay, SuiteRun
@@ -17,12 +17,14 @@ from tests.checkers.notation import by_hand, write
 from tests.report.verdicts import verdict
 
 
-def case(name: str, repeat: int = 1, seconds: float = 60.0, seed: int | None = None, alone: Sequence[str] = ()) -> Case:
+def case(
+    name: str, repeat: int = 1, seconds: float = 60.0, seed: int | None = None, alone: Sequence[str] = ()
+) -> SuiteCase:
     drawn = crc32(f"{name} {repeat}".encode()) if seed is None else seed
-    return Case(name, name, (), repeat, drawn, name, "d", seconds, tuple(alone))
+    return SuiteCase(name, name, (), repeat, drawn, name, "d", seconds, tuple(alone))
 
 
-def suite_file(*cases: Case, **changes: object) -> SuiteFile:
+def suite_file(*cases: SuiteCase, **changes: object) -> SuiteFile:
     return SuiteFile(**{"suite": "some", "began": 0.0, "runs": [Result.of(one) for one in cases], **changes})  # type: ignore[arg-type]
 
 

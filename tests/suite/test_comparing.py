@@ -13,14 +13,14 @@ from harness.core.errors import HistoryError
 from harness.core.verdict import Expectation, Judgement, Standing, Verdict
 from harness.history.run_file import State
 from harness.report import write as write_reports
-from harness.suite.comparing import Figures, changes, compare, figures, grown, worse
+from harness.suite.comparing import CaseFigures, changes, compare, figures, grown, worse
 from harness.suite.measure import choose, measured
 from harness.suite.results import Before, Outcome, Result, SuiteFile
 from harness.suite.stored import Runs, Stored, by_case, listed, of_suite, read_run
 from tests.report.verdicts import lost, verdict
 from tests.suite.fakes import case, record, suite_file
 
-SAME = Figures(
+SAME = CaseFigures(
     4, 4, {"valid": 4}, 0.0, 5.0, 1.0, 0.1, 1.0, frozenset(), frozenset(), recovered=frozenset({"cut", "kill"})
 )
 

@@ -8,11 +8,11 @@ import pytest
 from harness.core.errors import ScenarioError
 from harness.scenario.loading import load, named
 from harness.suite.model import Suite, load_suite, suites
-from harness.suite.plan import Case, Urgency, digest, in_order, plan, seconds
+from harness.suite.plan import SuiteCase, Urgency, digest, in_order, plan, seconds
 from tests.suite.fakes import case
 
 
-def cases(*runs: object, overrides: tuple[str, ...] = (), times: int = 1) -> list[Case]:
+def cases(*runs: object, overrides: tuple[str, ...] = (), times: int = 1) -> list[SuiteCase]:
     return plan(Suite.model_validate({"name": "s", "runs": list(runs)}), overrides, times, Random(1))
 
 

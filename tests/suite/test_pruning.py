@@ -17,7 +17,7 @@ from harness.suite.pruning import (
     Kept,
     LeftAlone,
     Pruned,
-    Why,
+    WhyKept,
     protected,
     remove,
     removed,
@@ -104,7 +104,7 @@ def test_a_run_that_is_being_recorded_stays(tmp_path: Path) -> None:
     one = kept(1)
     here = Kept(Stored(run, one.run.file, one.run.verdict), 10)
     [became] = removed([here], tmp_path, dry_run=False, writable=Path.exists)
-    assert became == Pruned(here, LeftAlone(Why.RECORDED))
+    assert became == Pruned(here, LeftAlone(WhyKept.RECORDED))
     assert run.is_dir()
     lock.release()
     [became] = removed([here], tmp_path, dry_run=True, writable=Path.exists)
@@ -138,7 +138,7 @@ def test_what_is_removed_while_a_store_is_looked_at_is_passed_over(tmp_path: Pat
 
 def test_what_can_only_be_left_alone_frees_nothing() -> None:
     runs = [kept(1), kept(2), kept(3), kept(4)]
-    alone = {Path(f"day-{day}"): LeftAlone(why) for day, why in enumerate(Why, 1)}
+    alone = {Path(f"day-{day}"): LeftAlone(why) for day, why in enumerate(WhyKept, 1)}
     taken = to_remove(runs, 100 * DAY, None, 20, False, (), alone.get)
     assert days(taken) == ["day-1", "day-2", "day-3", "day-4"]
 
@@ -161,8 +161,8 @@ def test_what_is_left_alone_says_why_and_what_is_not_goes(dry_run: bool, tmp_pat
     became = list(removed(every, tmp_path, dry_run, lambda folder: folder != theirs / "history"))
     assert [one.kept for one in became] == every
     assert [one.left for one in became] == [
-        LeftAlone(Why.NOT_YOURS, theirs / "history"),
-        LeftAlone(Why.RECORDED),
+        LeftAlone(WhyKept.NOT_YOURS, theirs / "history"),
+        LeftAlone(WhyKept.RECORDED),
         None,
     ]
     assert [run.exists() for run in (theirs, lives, mine)] == [True, True, dry_run]
@@ -189,7 +189,7 @@ def test_a_run_that_only_the_system_knows_to_be_anothers_keeps_no_other_from_goi
     command = [*WITHOUT_PRIVILEGES, sys.executable, "-c", PRUNES, tmp_path, theirs, mine]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     theirs.chmod(0o700)
-    assert done.stdout.splitlines() == [Why.NOT_YOURS, "None"]
+    assert done.stdout.splitlines() == [WhyKept.NOT_YOURS, "None"]
     assert [(run / "run.json").exists() for run in (theirs, mine)] == [True, False]
 
 
@@ -338,7 +338,7 @@ def test_the_directory_of_a_suite_goes_unless_somebody_goes_on_with_it_or_it_is_
     lock = RecordingLock(live)
     became = dict(suites_removed([gone, live, theirs], False, lambda folder: folder != theirs))
     lock.release()
-    assert became == {gone: None, live: LeftAlone(Why.RECORDED), theirs: LeftAlone(Why.NOT_YOURS, theirs)}
+    assert became == {gone: None, live: LeftAlone(WhyKept.RECORDED), theirs: LeftAlone(WhyKept.NOT_YOURS, theirs)}
     assert [one.exists() for one in (gone, live, theirs, kept_)] == [False, True, True, True]
     assert list(suites_removed([gone], False, everywhere)) == [(gone, None)], "another prune was quicker"
     assert list(suites_removed([live], True, everywhere)) == [(live, None)]

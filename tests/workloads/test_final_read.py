@@ -14,7 +14,7 @@ from harness.history.schema import LOG_ENDS, record_id
 from tests.workloads.conftest import mock_ends
 from workloads.clients.payload import Encoder
 from workloads.clients.settings import Isolation
-from workloads.readback.final_read import FinalRead, LogEnd, LogEnds, Progress, read_to_end
+from workloads.readback.final_read import FinalReadResult, LogEnd, LogEnds, PartitionProgress, read_to_end
 from workloads.workload import Plan
 
 Journalled = Callable[[str], pa.Table]
@@ -67,7 +67,7 @@ def test_a_log_whose_leader_does_not_answer_is_incomplete(
     read = read_to_end(nobody, {"t": 1}, "read_uncommitted", plan.journals, plan.clock, within, led=lambda tp: led)
     assert time.monotonic() - began < 30
     row = {"topic": "t", "partition": 0, "log_start": -1, "log_end": -1, "read_to": -1, "complete": False}
-    assert read == FinalRead([row], ["t-0 has no leader that answered"], {})
+    assert read == FinalReadResult([row], ["t-0 has no leader that answered"], {})
     assert journalled("log_ends").to_pylist() == [row]
     assert journalled("reads").num_rows == 0
 
@@ -90,7 +90,7 @@ def every(told: dict[Partition, LogEnd], **changes: Any) -> dict[Partition, LogE
     return {tp: replace(end, **changes) for tp, end in told.items()}
 
 
-def read(plan: Plan, ends: LogEnds, within: float = 60, **more: Any) -> FinalRead:
+def read(plan: Plan, ends: LogEnds, within: float = 60, **more: Any) -> FinalReadResult:
     return read_to_end(ends, plan.topics, "read_uncommitted", plan.journals, plan.clock, within, **more)
 
 
@@ -252,8 +252,8 @@ def test_the_settings_of_its_client_are_told(plan: Plan) -> None:
 
 
 def test_complete_is_all_that_the_leader_said_there_is() -> None:
-    assert Progress(0, 10, 10).complete
-    assert Progress(10, 10, 10).complete
-    assert not Progress(0, 10, 9).complete
-    assert not Progress(0, 10, 10, given_up=True).complete
-    assert not Progress().complete
+    assert PartitionProgress(0, 10, 10).complete
+    assert PartitionProgress(10, 10, 10).complete
+    assert not PartitionProgress(0, 10, 9).complete
+    assert not PartitionProgress(0, 10, 10, given_up=True).complete
+    assert not PartitionProgress().complete

@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
 from harness.history.schema import record_id
 from workloads.clients.payload import Encoder
-from workloads.readback.final_read import Sources
+from workloads.readback.final_read import FetchSources
 from workloads.readback.replica_read import read_replicas
 from workloads.workload import Plan
 
@@ -86,7 +86,7 @@ def test_a_log_that_ends_too_early_is_said_so(plan: Plan, journalled: Journalled
 
 
 def test_a_broker_counts_as_a_source_once_it_gave_a_record_though_another_does_now() -> None:
-    sources = Sources()
+    sources = FetchSources()
     for broker, given in ((1, 0), (2, 10), (3, 10)):
         sources(f'{{"topics": {{"t": {{"partitions": {{"0": {{"broker": {broker}, "rxmsgs": {given}}}}}}}}}}}')
     assert sources.of(("t", 0)) == {2, 3}

@@ -22,7 +22,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True)
-class Rule:
+class TransactionRule:
     """The meaning of one kind of error. The first rule that holds applies."""
 
     kind: str
@@ -34,29 +34,29 @@ class Rule:
 
 _API = "librdkafka rdkafka.h, transactional producer API"
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[TransactionRule, ...] = (
+    TransactionRule(
         "fatal",
         lambda error: bool(error.fatal()),
         Action.REPLACE,
         "fenced, or its state at the coordinator is gone: this producer can never write again",
         f"{_API}, rd_kafka_error_is_fatal; KIP-98, fencing",
     ),
-    Rule(
+    TransactionRule(
         "abortable",
         lambda error: bool(error.txn_requires_abort()),
         Action.ABORT,
         "the transaction cannot be committed any more; the producer can go on after an abort",
         f"{_API}, rd_kafka_error_txn_requires_abort; KIP-360",
     ),
-    Rule(
+    TransactionRule(
         "retriable",
         lambda error: bool(error.retriable()),
         Action.AGAIN,
         "the call is still under way: calling it again resumes it",
         f"{_API}, rd_kafka_error_is_retriable",
     ),
-    Rule(
+    TransactionRule(
         "other",
         lambda _: True,
         Action.REPLACE,
@@ -66,7 +66,7 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def after(error: KafkaError) -> Rule:
+def after(error: KafkaError) -> TransactionRule:
     """What to do after this error of a transactional call."""
     return next(rule for rule in RULES if rule.holds(error))
 

@@ -77,7 +77,7 @@ LogEnds = Callable[[Collection[Partition]], Mapping[Partition, LogEnd]]
 
 
 @dataclass
-class Progress:
+class PartitionProgress:
     """How far one partition is read. Offsets are -1 if no leader answered."""
 
     log_start: int = _UNKNOWN
@@ -112,7 +112,7 @@ class Progress:
         }
 
 
-class Sources:
+class FetchSources:
     """Which broker each partition is fetched from, from the statistics of a client (its ``stats_cb``)."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class Sources:
 
 
 @dataclass(frozen=True)
-class FinalRead:
+class FinalReadResult:
     """The result of the final read: the ``rows`` of log_ends, a line for each log that was not read completely, and the
     settings of the client (empty if no leader answered)."""
 
@@ -161,7 +161,7 @@ def read_to_end(
     within: float,
     led: Callable[[Partition], bool] = lambda _: True,
     client: Callable[[dict[str, Any]], Consumer] = Consumer,
-) -> FinalRead:
+) -> FinalReadResult:
     """Read all partitions of ``topics`` (name: partitions) into the journals reads.1000 and log_ends.1000.
 
     It asks ``ends`` before it reads a partition, then until the log is settled, and once more when all is read. A log
@@ -186,7 +186,7 @@ def read_to_end(
             time.sleep(_WAIT_S)
             reading.ask()
         if reading.known:
-            sources = Sources()
+            sources = FetchSources()
             config = final_reader_config(reading.bootstrap, isolation_level, len(reading.progress))
             try:
                 with closing(client({**config, "logger": LOGGER, "stats_cb": sources})) as consumer:
@@ -201,14 +201,14 @@ def read_to_end(
                 reading.fail(exc)
         rows = [found.row(tp) for tp, found in reading.progress.items()]
         ends_journal.append_rows(rows)
-    return FinalRead(rows, reading.missed(), config)
+    return FinalReadResult(rows, reading.missed(), config)
 
 
 class _Reading:
     """The progress of each partition, and why a partition is not complete."""
 
     def __init__(self, ends: LogEnds, partitions: Iterable[Partition]) -> None:
-        self.progress = {tp: Progress() for tp in partitions}
+        self.progress = {tp: PartitionProgress() for tp in partitions}
         self.known: dict[Partition, LogEnd] = {}
         self._begun: dict[Partition, LogEnd] = {}
         self._ends = ends
@@ -232,9 +232,9 @@ class _Reading:
                 found.log_end = max(found.log_end, end.readable)
             else:
                 self._begun[tp] = end
-                self.progress[tp] = Progress(end.start, end.readable, end.start, found.given_up)
+                self.progress[tp] = PartitionProgress(end.start, end.readable, end.start, found.given_up)
 
-    def verify(self, sources: Sources, deadline: float) -> None:
+    def verify(self, sources: FetchSources, deadline: float) -> None:
         """Give up each partition that a broker other than its leader served, or whose leader has changed. One that
         never settled stays incomplete."""
         again = dict(self._ends(self.known.keys()))
@@ -280,7 +280,11 @@ def _leader(end: LogEnd) -> str:
 
 
 def read_on(
-    consumer: Consumer, progress: dict[Partition, Progress], recorder: ReadRecorder, clock: Clock, deadline: float
+    consumer: Consumer,
+    progress: dict[Partition, PartitionProgress],
+    recorder: ReadRecorder,
+    clock: Clock,
+    deadline: float,
 ) -> None:
     """Read every partition whose log end is known up to that end."""
     pending = {tp for tp, found in progress.items() if found.known and not found.complete and not found.given_up}

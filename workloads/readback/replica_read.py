@@ -19,7 +19,7 @@ from harness.history.journal import Journal, journal_path
 from harness.history.schema import FINAL_READER, POSITIONS, READS, Phase
 from workloads.clients.recorder import PositionRecorder, ReadRecorder
 from workloads.clients.settings import Isolation, replica_reader_config
-from workloads.readback.final_read import LOGGER, Progress, Sources, read_on
+from workloads.readback.final_read import LOGGER, FetchSources, PartitionProgress, read_on
 
 
 def read_replicas(
@@ -45,7 +45,7 @@ def read_replicas(
     missed: list[str] = []
     for broker, partitions in sorted(followers.items()):
         progress = {
-            tp: Progress(row["log_start"], row["log_end"], row["log_start"])
+            tp: PartitionProgress(row["log_start"], row["log_end"], row["log_start"])
             for tp in partitions
             if (row := known.get(tp)) and row["log_start"] < row["log_end"]
         }
@@ -59,16 +59,16 @@ def read_replicas(
 def _read(
     bootstrap: str,
     broker: int,
-    progress: dict[Partition, Progress],
+    progress: dict[Partition, PartitionProgress],
     isolation_level: Isolation,
     journals: Path,
     clock: Clock,
     deadline: float,
     client: Callable[[dict[str, Any]], Consumer],
-) -> tuple[Sources, str | None]:
+) -> tuple[FetchSources, str | None]:
     """Read one broker's partitions; return the brokers that they were fetched from, and why the client failed, if it
     did."""
-    sources, reader = Sources(), FINAL_READER + broker
+    sources, reader = FetchSources(), FINAL_READER + broker
     config = {**replica_reader_config(bootstrap, isolation_level, broker, len(progress)), "logger": LOGGER}
     with (
         Journal(journal_path(journals, "reads", str(reader)), READS) as journal,
@@ -89,7 +89,7 @@ def _read(
     return sources, None
 
 
-def _missed(broker: int, tp: Partition, found: Progress, sources: set[int], failure: str | None) -> str | None:
+def _missed(broker: int, tp: Partition, found: PartitionProgress, sources: set[int], failure: str | None) -> str | None:
     name = f"{tp[0]}-{tp[1]} of broker {broker}"
     if failure is not None:
         return f"{name} {failure}"
