@@ -24,7 +24,7 @@ from checkers.evidence.faults import active
 from checkers.evidence.late import late_copies
 from checkers.evidence.leadership import who_led
 from checkers.evidence.losses import Losses, losses_of
-from checkers.evidence.reach import Resent, faulted, given_up_beside, resent
+from checkers.evidence.reach import Resent, cut_off, given_up_beside, resent
 from checkers.evidence.readers import behind
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.silence import silences
@@ -168,8 +168,8 @@ def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly, fou
         and history.run_file.configuration.idempotence
         and given_up_beside(history, found.of(DUPLICATED))
         and not len(late_copies(history, DUPLICATED, found.of(DUPLICATED))),
-        faulted=faulted(history, faults, owned),
-        replication_faulted=faulted(history, faults, owned, replication=True),
+        cut_off=cut_off(history, faults, owned),
+        may_be_cut_off=cut_off(history, faults, owned, perhaps=True),
         final_read=history.run_file.final_read,
         missed_by_the_living=_missed_by_the_living(found.of(MISSED)),
     )

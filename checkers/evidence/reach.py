@@ -3,6 +3,7 @@ producer gave up, if an idempotent producer's records were written twice; a reas
 duplicated or late.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,15 +21,19 @@ from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import History
 from harness.core.anomalies import DUPLICATED, Anomaly
 from harness.core.clock import MS_NS
-from harness.core.faults import Does, Row, does, hit, may_keep_answers
-from harness.core.topology import Plane, Role
+from harness.core.faults import Does, Row, does, hit, may_cut_off, may_keep_answers
+from harness.core.topology import Role
 from harness.history.run_file import Origin, RunFile
+from harness.history.schema import FRESH_NS
 
 #: The default of session.timeout.ms: a member that is cut off may only learn after this time that its session is over.
 _SESSION_MS = 45_000
 
 #: When two members owned a partition: since the first delivery of one, until the last delivery of the other.
 _OWNED = pa.schema([("since_ns", pa.int64()), ("other_until_ns", pa.int64())])
+
+#: The columns of ``observations`` that name a group's coordinator.
+_NAMED = ["observer", "at_ns", "coordinator"]
 
 #: How long a healed fault may have after-effects: brokers start, leaders change, clients connect again.
 _FELT_NS = 10_000_000_000
@@ -45,27 +50,48 @@ _HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
 _GIVEN_UP = "_MSG_TIMED_OUT"
 
 
-def faulted(history: History, faults: Iterable[Row], two_owners: StoredRows, replication: bool = False) -> bool:
-    """Whether faults of brokers, or of clients, reached each time that two members owned one partition: it began during
-    a fault or less than a session after it, and ended when a session after the fault was over, or soon after that.
+def cut_off(history: History, faults: Iterable[Row], two_owners: StoredRows, perhaps: bool = False) -> bool:
+    """Whether faults cut members of a group off from its coordinator each time that two of them owned one partition: it
+    began during a fault or less than a session after it, and ended when a session after the fault was over, or soon
+    after that.
 
-    (The answer to its next heartbeat tells a member that it is none any more.) ``replication``: whether faults count
-    that hit replication alone. They cut no member from its coordinator. But a coordinator answers some requests only
-    when the ISR has what it wrote to its own log (broker configuration, offset.commit.timeout.ms; KIP-848).
+    (The answer to its next heartbeat tells a member that it is none any more.) ``perhaps``: whether faults of any
+    broker count. Nobody may have reported the coordinator; and a coordinator answers some requests only when the ISR
+    has what it wrote to its own log (broker configuration, offset.commit.timeout.ms; KIP-848).
     """
-    nodes = frozenset({*history.stored.brokers.values(), Role.CLIENTS})
+    pieces = [*two_owners.pieces(_OWNED)]
+    if not pieces:
+        return False
+    brokers = frozenset(history.stored.brokers.values())
+    nodes = frozenset({*brokers, Role.CLIENTS})
     session_ns = _session_ns(history.run_file)
+    reports = history.stored.table("observations", pc.field("coordinator").is_valid(), _NAMED)
+
+    def acted(row: Row) -> bool:
+        if perhaps:
+            return bool(hit(row, nodes))
+        number = _coordinator(reports, row["injecting_ns"])
+        coordinator = None if number is None else history.stored.brokers.get(number)
+        return coordinator is not None and may_cut_off(row, coordinator, brokers)
+
     windows = [
         (row["injecting_ns"], NEVER if row["healed_ns"] is None else row["healed_ns"] + session_ns)
         for row in faults
-        if hit(row, nodes) and (replication or row.get("plane") != Plane.REPLICATION)
+        if acted(row)
     ]
     begun, over = Intervals(windows), Intervals((since, until + _FELT_NS) for since, until in windows)
-    pieces = [*two_owners.pieces(_OWNED)]
     owned = (zip(*(piece[name].to_pylist() for name in _OWNED.names), strict=True) for piece in pieces)
-    return bool(pieces) and all(
-        begun.meet(since, since) and over.cover(since, until) for times in owned for since, until in times
-    )
+    return all(begun.meet(since, since) and over.cover(since, until) for times in owned for since, until in times)
+
+
+def _coordinator(reports: pa.Table, at_ns: int) -> int | None:
+    """The broker that most brokers named as the group's coordinator in the last 3 s before ``at_ns``; None if nobody
+    named one, or two were named as often."""
+    at = reports["at_ns"]
+    recent = reports.filter(pc.and_(pc.less_equal(at, at_ns), pc.greater_equal(at, at_ns - FRESH_NS))).sort_by("at_ns")
+    last = dict(zip(recent["observer"].to_pylist(), recent["coordinator"].to_pylist(), strict=True))
+    votes = Counter(last.values()).most_common(2)
+    return votes[0][0] if votes and (len(votes) == 1 or votes[0][1] > votes[1][1]) else None
 
 
 def _session_ns(run: RunFile) -> int:

@@ -30,6 +30,7 @@ class Sight:
     """A partition as one broker saw it at ``at_ns``. ``leader`` is -1 if the broker knows none.
 
     ``controller``: with ZooKeeper the broker that is the controller (-1: it knows none); None with KRaft.
+    ``coordinator``: the broker that it named before as the coordinator of the workload's group; None if it named none.
     """
 
     observer: str
@@ -44,6 +45,7 @@ class Sight:
     high_epoch: int | None = None
     elr: tuple[int, ...] | None = None
     controller: int | None = None
+    coordinator: int | None = None
 
 
 def prevailing(sights: Iterable[Sight], now_ns: int) -> Sight | None:
@@ -78,6 +80,7 @@ class Observer:
         watch: tuple[str, int],
         clock: Clock,
         transactional_id: str | None = None,
+        group: str | None = None,
         connect: Callable[[str], Wire] = Wire,
     ) -> None:
         self._topology = topology
@@ -87,11 +90,13 @@ class Observer:
         self._watch = watch
         self._clock = clock
         self._transactional_id = transactional_id
+        self._group = group
         self._coordinators: dict[str, tuple[int, int | None]] = {}
         self._lock = threading.Lock()
         self._latest: dict[tuple[str, str, int], Sight] = {}
         self._controllers: dict[str, tuple[int, int | None]] = {}
         self._led: dict[str, dict[tuple[str, int], int | None]] = {}
+        self._group_coordinators: dict[str, int | None] = {}
         self._reports_eligible: dict[str, bool] = {}
         self._heard: SimpleQueue[Sight] = SimpleQueue()
         self._over = threading.Event()
@@ -152,6 +157,7 @@ class Observer:
                         self._over.wait(EVERY)
             except ClusterError:
                 # A dead or cut-off broker does not answer: its last report stays, and becomes old.
+                self._group_coordinators.pop(node.name, None)
                 self._over.wait(EVERY)
 
     def write(self, journal: Journal) -> None:
@@ -183,7 +189,7 @@ class Observer:
         # First ask for the high watermarks, in the epochs of the last report: every member of an ISR that is reported
         # later has all records below them. Members of an ISR that was reported earlier need not have them. A broker
         # that does not answer this is next time asked only for the rest.
-        led = self._led.pop(node.name, {})
+        led, coordinator = self._led.pop(node.name, {}), self._group_coordinators.pop(node.name, None)
         highs = wire.offsets(by_topic(led), epochs=led) if led else {}
         # If the broker does not answer this question either, skip it next time.
         ask, self._reports_eligible[node.name] = self._reports_eligible.get(node.name, True), False
@@ -193,7 +199,7 @@ class Observer:
         at_ns = self._clock.now()
         controller = None if self._quorum else int(response.controller_id)
         sights = [
-            _sight(node, at_ns, topic.name, answer, controller)
+            _sight(node, at_ns, topic.name, answer, controller, coordinator)
             for topic in response.topics
             for answer in topic.partitions
         ]
@@ -204,6 +210,8 @@ class Observer:
         self._keep([_complete(sight, known, eligible) for sight in sights])
         if self._transactional_id is not None:
             self._note(self._coordinators, node, at_ns, wire.coordinator(self._transactional_id))
+        if self._group is not None:
+            self._group_coordinators[node.name] = wire.group_coordinator(self._group)
         # The last question: a broker forwards it to a controller, and cannot if it is cut off from the controllers.
         self._note(self._controllers, node, at_ns, self._ask_controller(wire, response))
 
@@ -254,12 +262,14 @@ def observe(
     journals: Path,
     clock: Clock,
     transactional_id: str | None = None,
+    group: str | None = None,
 ) -> Iterator[Observer]:
     """A running observer: a thread for each broker, and one that journals ``observations``.
 
-    With a ``transactional_id`` it also asks for the coordinator of that id's transactions.
+    With a ``transactional_id`` it also asks for the coordinator of that id's transactions, with a ``group`` for that of
+    this consumer group.
     """
-    observer = Observer(topology, topics, watch, clock, transactional_id)
+    observer = Observer(topology, topics, watch, clock, transactional_id, group)
     with Journal(journal_path(journals, "observations", "observer"), OBSERVATIONS) as journal:
         jobs: list[tuple[Callable[..., None], Node | Journal]] = [(observer.ask, node) for node in topology.brokers]
         threads = [
@@ -284,7 +294,9 @@ def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     return found
 
 
-def _sight(node: Node, at_ns: int, topic: str, partition: Any, controller: int | None) -> Sight:
+def _sight(
+    node: Node, at_ns: int, topic: str, partition: Any, controller: int | None, coordinator: int | None
+) -> Sight:
     epoch = getattr(partition, "leader_epoch", None)
     return Sight(
         node.name,
@@ -296,6 +308,7 @@ def _sight(node: Node, at_ns: int, topic: str, partition: Any, controller: int |
         tuple(partition.replica_nodes),
         tuple(sorted(partition.isr_nodes)),
         controller=controller,
+        coordinator=coordinator,
     )
 
 

@@ -20,7 +20,8 @@ LATEST = -1
 EARLIEST = -2
 #: The replica id of a client that is not a replica.
 CONSUMER = -1
-_OF_TRANSACTIONS = 1
+#: The types of what has a coordinator.
+_OF_GROUPS, _OF_TRANSACTIONS = 0, 1
 #: The resource type of DescribeConfigs: brokers.
 _OF_BROKERS = 4
 #: The version of DescribeConfigs from which on an answer has the types of the settings (KIP-569). (Where it has none,
@@ -137,6 +138,12 @@ class Wire:
     def coordinator(self, transactional_id: str) -> int | None:
         """The node id of the coordinator of a transactional.id, None while there is none (KIP-98, FindCoordinator)."""
         response = self.ask(FindCoordinatorRequest, most=3, key=transactional_id, key_type=_OF_TRANSACTIONS)
+        return int(response.node_id) if response.error_code == 0 else None
+
+    def group_coordinator(self, group: str) -> int | None:
+        """The node id of the coordinator of a consumer group, None while there is none (FindCoordinator)."""
+        fields = {"key_type": _OF_GROUPS} if self._agreed(FindCoordinatorRequest) else {}
+        response = self.ask(FindCoordinatorRequest, most=3, key=group, **fields)
         return int(response.node_id) if response.error_code == 0 else None
 
     def settings(self, broker: int) -> list[tuple[str, str | None, bool, int | None]]:

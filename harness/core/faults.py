@@ -282,6 +282,18 @@ def may_keep_answers(
     )
 
 
+def may_cut_off(row: Row, coordinator: str, brokers: frozenset[str]) -> bool:
+    """Whether a fault may cut members of a group off from its coordinator: it acted on this broker, or on the clients.
+    If it cut two groups of nodes from each other, it cut this broker from the clients, or from a controller, so that
+    another broker may coordinate the group."""
+    acted = acted_on(row)
+    if row.get("plane") == Plane.REPLICATION:
+        return False
+    if not sides(row):
+        return not acted.isdisjoint({coordinator, Role.CLIENTS})
+    return any(coordinator in acted & one and other - brokers for one, other in opposite(row))
+
+
 def hits_clients_only(row: Row) -> bool:
     """Whether a fault hits only the traffic between clients and brokers."""
     return row.get("plane") == Plane.CLIENT or any(side == {Role.CLIENTS} for side in sides(row))

@@ -131,9 +131,9 @@ class Circumstances:
     and a fault may have delayed that copy. ``too_many_copies``: a record has more copies than retries allow.
     ``given_up_beside``: its producer gave up another record while it was in flight.
 
-    A run: ``faulted``: brokers were under a fault when a group's partition had two owners. ``replication_faulted``:
-    under one that may have hit replication alone. ``final_read``: every log
-    was read to its end when all was over. ``moved_unseen``: the group may have moved the partition between two polls,
+    A run: ``cut_off``: when a group's partition had two owners, a fault acted on the group's coordinator or its
+    members. ``may_be_cut_off``: a fault did, but perhaps on other brokers alone. ``final_read``: every log was read to
+    its end when all was over. ``moved_unseen``: the group may have moved the partition between two polls,
     and the history does not show it. ``missed_by_the_living``: how many records the group missed although, between the
     commit and their processing, no member was killed or left without an answer.
     """
@@ -152,8 +152,8 @@ class Circumstances:
     held_back: bool = False
     too_many_copies: bool = False
     given_up_beside: bool = False
-    faulted: bool = False
-    replication_faulted: bool = False
+    cut_off: bool = False
+    may_be_cut_off: bool = False
     final_read: bool = True
     moved_unseen: bool = False
     missed_by_the_living: int = 0
@@ -361,9 +361,9 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "a member cut off from its coordinator",
         (TWO_OWNERS,),
-        lambda c, seen: c.grouped and seen.faulted,
-        "while brokers are faulted a group may give a member's partitions away before the member learns that its "
-        "session is over",
+        lambda c, seen: c.grouped and seen.cut_off,
+        "while a fault acts on its coordinator or its members, a group may give a member's partitions away before the "
+        "member learns that its session is over",
         "Kafka documentation, consumer configuration, session.timeout.ms; KIP-62",
         "none: fence what a member does with its records, by transactions or by the group's generation",
     ),
@@ -390,9 +390,9 @@ _DOUBTS = (
         "nobody knows whether a producer sent a record more often than retries allows",
     ),
     _Doubt(
-        "replication_faulted",
-        {"faulted": True},
-        "nobody knows whether a coordinator whose log is replicated late kept its answers from members",
+        "may_be_cut_off",
+        {"cut_off": True},
+        "nobody knows whether a fault of brokers kept the answers of the group's coordinator from its members",
     ),
 )
 

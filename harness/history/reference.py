@@ -125,6 +125,7 @@ COLUMNS = {
     "elr": "ids of the eligible leader replicas (KIP-966); null where the broker's version reports none",
     "controller": "id of the broker that is the controller, with ZooKeeper; -1 where that broker knows none; null with "
     "KRaft",
+    "coordinator": "id of the broker that it named as coordinator of the workload's group; null where it named none",
     "log_start": "first offset of the log",
     "log_end": "the offset after its last record",
     "read_to": "how far the final read came",

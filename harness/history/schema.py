@@ -153,6 +153,7 @@ FAULTS = pa.schema(
 #: A partition as one broker reported it. ``leader`` is -1 where that broker knows none. ``high``: the high watermark,
 #: which only a leader reports; ``high_epoch``: the leader epoch that it reported with it (ListOffsets from version 4
 #: on, KIP-320). ``elr``: the eligible leader replicas, if the broker reports them (DescribeTopicPartitions, KIP-966).
+#: ``coordinator``: the broker that it names as the coordinator of the workload's group (FindCoordinator).
 OBSERVATIONS = pa.schema(
     [
         _required("observer", pa.string()),
@@ -166,6 +167,7 @@ OBSERVATIONS = pa.schema(
         pa.field("high_epoch", pa.int32()),
         pa.field("elr", pa.list_(pa.int32())),
         pa.field("controller", pa.int32()),
+        pa.field("coordinator", pa.int32()),
     ]
 )
 
@@ -206,7 +208,7 @@ WORDS: dict[str, dict[str, tuple[str, ...]]] = {
 LATER: dict[str, frozenset[str]] = {
     "reads": frozenset({"key", "poll", "transaction"}),
     "positions": frozenset({"poll"}),
-    "observations": frozenset({"high_epoch", "elr", "controller"}),
+    "observations": frozenset({"high_epoch", "elr", "controller", "coordinator"}),
     "faults": frozenset({"nodes_without_effect", "nodes_not_known", *Does, "injection"})
     | {"cut_from", "cut_to", "both_ways", "cuts_clients", "plane"},
 }

@@ -168,18 +168,19 @@ def _cluster(
 def _stage(stack: ExitStack, cluster: Cluster, scenario: Scenario, record: RunRecord, display: Display) -> Stage:
     """The observer, the nemesis and the clients, started; the clients do not write yet. ``stack`` ends them."""
     watched = (scenario.watch_topic, scenario.watch_partition)
+    seed = record.file.seed
+    plan = Plan(cluster.topology.bootstrap, _topics(scenario), record.journals, record.clock, seed)
     coordinated = scenario.workload.transactional_id(record.clock.origin_ns)
+    group = plan.group if scenario.workload.grouped else None
     observer = stack.enter_context(
-        observe(cluster.topology, scenario.topic.names, watched, record.journals, record.clock, coordinated)
+        observe(cluster.topology, scenario.topic.names, watched, record.journals, record.clock, coordinated, group)
     )
     await_whole_isr(observer, scenario.topic, RECOVERY_SECONDS)
     faults = stack.enter_context(Journal(journal_path(record.journals, "faults", "nemesis"), FAULTS))
-    seed = record.file.seed
     nemesis = stack.enter_context(
         Nemesis(cluster.shell, observer.view, faults, record.clock, generator(seed, "nemesis"))
     )
     elections = ElectionsByHand(partial(elect_uncleanly, cluster.topology.bootstrap), faults, record.clock)
-    plan = Plan(cluster.topology.bootstrap, _topics(scenario), record.journals, record.clock, seed)
     workload = stack.enter_context(start(scenario.workload, plan))
     record.file.clients, record.file.writes = workload.clients, workload.writes
     afterwards = down_for(scenario)

@@ -29,7 +29,7 @@ saw b1 @3 leader=1 epoch=0 isr=1,2,3
 saw b1 @3..9 leader=1 epoch=0 isr=1,2,3    … and each second until 9 s
 saw b1 @3 leader=1 epoch=0 isr=1 high=7 elr=2   with its high watermark, and the eligible leader replicas
 saw b1 @3 leader=1 epoch=0 isr=1 replicas=1     with another replica set than 1,2,3
-saw b1 @3 leader=1 epoch=0 isr=1 controller=2   with ZooKeeper's controller
+saw b1 @3 leader=1 epoch=0 isr=1 controller=2   with ZooKeeper's controller (also: coordinator=2)
 """
 
 import json
@@ -222,6 +222,7 @@ class HandHistory:
                     "high_epoch": epoch if "high" in told else None,
                     "elr": _brokers(told["elr"]) if "elr" in told else None,
                     "controller": int(told["controller"]) if "controller" in told else None,
+                    "coordinator": int(told["coordinator"]) if "coordinator" in told else None,
                 }
             )
 

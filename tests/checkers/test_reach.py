@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from checkers.catalogue import CHECKERS, checkers_of
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.late import addressed, resent_late
-from checkers.evidence.reach import disturbances, faulted, given_up_beside, held_back, resent
+from checkers.evidence.reach import cut_off, disturbances, given_up_beside, held_back, resent
 from checkers.evidence.store import StoredRows
 from checkers.history import History
 from checkers.judge import judge
@@ -45,36 +45,75 @@ def history(run: Path, rows: list[dict[str, Any]], *lines: str, **settings: Any)
     return History(StoredRun.open(run), cast(SparkSession, None), run, one_task=True), found
 
 
+#: Two brokers name b1 as the coordinator, one b2.
+_NAMED = (*(f"saw b{n} @0..200 leader=1 isr=1,2,3 coordinator={of}" for n, of in ((1, 2), (2, 1), (3, 1))),)
+
 #: Two members had a partition from 100 to 110 s.
 OWNED = {"topic": "trial", "partition": 0, "since_ns": 100 * SECOND, "other_until_ns": 110 * SECOND}
+
+
+def owned_twice(run: Path, owned: list[dict[str, Any]], *lines: str) -> tuple[bool, bool]:
+    """Whether faults cut members off from their coordinator, and whether they perhaps did."""
+    told, found = history(run, owned, "send a ok @0", "end 0..1", *lines)
+    certainly, perhaps = (cut_off(told, told.faults, found, perhaps=every) for every in (False, True))
+    return certainly, perhaps
+
+
+REACHED, PERHAPS, NOT_REACHED = (True, True), (False, True), (False, False)
 
 
 @pytest.mark.parametrize(
     ("fault", "reached"),
     [
-        ("fault cut b1 95..105", True),
-        ("fault cut b1 50..60", True),
-        ("fault cut b1 40..55", True),
-        ("fault cut b1 40..54", False),
-        ("fault cut b1 100..120", True),
-        ("fault cut b1 101..105", False),
-        ("fault cut b1 99..", True),
-        ("fault cut b1 101..", False),
-        ("fault cut b1 95..105 missed", False),
-        ("fault cut c1 95..105", False),
-        ("fault s clients 95..105 kind=slow plane=all", True),
-        ("fault s b1 95..105 kind=slow plane=replication", False),
-        ("fault i b1 95..105 kind=isolate plane=controller", True),
+        ("fault cut b1 95..105", REACHED),
+        ("fault cut b1 50..60", REACHED),
+        ("fault cut b1 40..55", REACHED),
+        ("fault cut b1 40..54", NOT_REACHED),
+        ("fault cut b1 100..120", REACHED),
+        ("fault cut b1 101..105", NOT_REACHED),
+        ("fault cut b1 99..", REACHED),
+        ("fault cut b1 101..", NOT_REACHED),
+        ("fault cut b1 95..105 missed", NOT_REACHED),
+        ("fault cut c1 95..105", NOT_REACHED),
+        ("fault k b2 95..105 kind=kill", PERHAPS),
+        ("fault s clients 95..105 kind=slow plane=all", REACHED),
+        ("fault s b1 95..105 kind=slow plane=client", REACHED),
+        ("fault s b1 95..105 kind=slow plane=replication", PERHAPS),
+        ("fault i b1 95..105 kind=isolate plane=controller", REACHED),
+        ("fault c b1,clients 95..105 from=b1 to=clients plane=client", REACHED),
+        ("fault c b2,clients 95..105 from=b2 to=clients plane=client", PERHAPS),
+        ("fault c b1,c1 95..105 from=b1 to=c1 plane=controller", REACHED),
+        ("fault c b1,b2,b3 95..105 from=b1 to=b2,b3 plane=all", PERHAPS),
+        ("fault c b1,b2,clients 95..105 from=b2 to=b1,clients plane=all", PERHAPS),
     ],
     ids=[
         *("then", "less than a session before", "a session before", "longer before", "in the last moment", "after"),
-        *("for good", "for good, but after", "in vain", "of no broker"),
-        *("of clients", "of replication alone", "of a coordinator that another one may follow"),
+        *("for good", "for good, but after", "in vain", "of no broker", "of another broker", "of clients"),
+        *("of answers to clients", "of replication alone", "of a coordinator that another one may follow"),
+        *("from clients", "of another from clients", "from a controller", "from brokers alone", "of another from it"),
     ],
 )
-def test_a_fault_excuses_two_owners_that_it_reached(fault: str, reached: bool, tmp_path: Path) -> None:
-    told, found = history(tmp_path, [OWNED], "send a ok @0", "end 0..1", fault)
-    assert faulted(told, told.faults, found) is reached
+def test_a_fault_excuses_two_owners_that_it_reached(fault: str, reached: tuple[bool, bool], tmp_path: Path) -> None:
+    assert owned_twice(tmp_path, [OWNED], *_NAMED, fault) == reached
+
+
+@pytest.mark.parametrize(
+    "reports",
+    [
+        (),
+        ("saw b1 @0..200 leader=1 isr=1,2,3",),
+        ("saw b1 @0..91 leader=1 isr=1,2,3 coordinator=1",),
+        ("saw b1 @96..200 leader=1 isr=1,2,3 coordinator=1",),
+        ("saw b1 @0..200 leader=1 isr=1,2,3 coordinator=2",),
+        ("saw b1 @0..94 leader=1 isr=1,2,3 coordinator=1", "saw b1 @95 leader=1 isr=1,2,3 coordinator=2"),
+        ("saw b1 @0..200 leader=1 isr=1,2,3 coordinator=1", "saw b2 @0..200 leader=1 isr=1,2,3 coordinator=2"),
+    ],
+    ids=["no report", "it was not asked for", "too old", "only later", "another", "another since", "either of two"],
+)
+def test_where_nobody_knows_the_coordinator_a_fault_only_perhaps_reached_it(
+    reports: tuple[str, ...], tmp_path: Path
+) -> None:
+    assert owned_twice(tmp_path, [OWNED], *reports, "fault k b1 95..105 kind=kill") == PERHAPS
 
 
 @pytest.mark.parametrize(
@@ -93,22 +132,12 @@ def test_a_fault_excuses_two_owners_until_its_members_must_have_learnt_that_thei
 ) -> None:
     lines = [f"fault f{n} b1 {when} kind=kill" for n, when in enumerate(faults)]
     owned = OWNED | {"other_until_ns": until_s * SECOND}
-    told, found = history(tmp_path, [owned], "send a ok @0", "end 0..1", *lines)
-    assert faulted(told, told.faults, found) is reached
-
-
-def test_it_may_be_that_a_fault_of_replication_alone_keeps_a_coordinators_answers_back(tmp_path: Path) -> None:
-    for plane, reached in (("replication", (False, True)), ("client", (True, True))):
-        fault = f"fault s b3 95..105 kind=slow plane={plane}"
-        told, found = history(tmp_path / plane, [OWNED], "send a ok @0", "end 0..1", fault)
-        got = tuple(faulted(told, told.faults, found, replication=counts) for counts in (False, True))
-        assert got == reached
+    assert owned_twice(tmp_path, [owned], *_NAMED, *lines) == (reached, reached)
 
 
 def test_a_fault_excuses_no_other_time_that_two_had_one_partition(tmp_path: Path) -> None:
     later = OWNED | {"since_ns": 300 * SECOND, "other_until_ns": 310 * SECOND}
-    told, found = history(tmp_path, [OWNED, later], "send a ok @0", "end 0..1", "fault cut b1 95..105")
-    assert not faulted(told, told.faults, found)
+    assert owned_twice(tmp_path, [OWNED, later], *_NAMED, "fault cut b1 95..105") == NOT_REACHED
 
 
 @pytest.mark.parametrize(
@@ -247,8 +276,10 @@ def test_what_nobody_sent_no_record_that_was_given_up_excuses(tmp_path: Path) ->
 def test_a_session_is_as_long_as_its_member_says(members: list[dict[str, Any]], reached: bool, tmp_path: Path) -> None:
     """The fault was over 40 s before two members had the partition."""
     clients = {f"consumer {101 + n}": member for n, member in enumerate(members)}
-    told, found = history(tmp_path, [OWNED], "send a ok @0", "end 0..1", "fault cut b1 50..60", clients=clients)
-    assert faulted(told, told.faults, found) is reached
+    told, found = history(
+        tmp_path, [OWNED], "send a ok @0", "end 0..1", *_NAMED, "fault cut b1 50..60", clients=clients
+    )
+    assert cut_off(told, told.faults, found) is reached
 
 
 #: A record that was in flight from 10 to 12 s, and is there twice.

@@ -68,6 +68,7 @@ class Leads:
     isr: tuple[int, ...] = (1,)
     high: int = 41
     elr: tuple[int, ...] = (3,)
+    coordinator: int | None = 2
 
 
 class FakeWire:
@@ -123,6 +124,10 @@ class FakeWire:
         self._answers("coordinator")
         return 1
 
+    def group_coordinator(self, group: str) -> int | None:
+        self._answers("group coordinator")
+        return self.leads.coordinator
+
 
 @pytest.fixture
 def observe(tmp_path: Path) -> Callable[..., tuple[Observer, list[dict[str, Any]]]]:
@@ -134,13 +139,14 @@ def observe(tmp_path: Path) -> Callable[..., tuple[Observer, list[dict[str, Any]
         errs: set[str] = frozenset(),
         before: Callable[[str, Leads], None] = lambda question, leads: None,
         topology: Topology = TOPOLOGY,
+        group: str | None = "group-1",
     ) -> tuple[Observer, list[dict[str, Any]]]:
         leads = Leads()
 
         def connect(_endpoint: str) -> Wire:
             return cast(Wire, FakeWire(silent, errs, before, leads))
 
-        observer = Observer(topology, [TOPIC], (TOPIC, 0), Clock.start(), "id-1", connect)
+        observer = Observer(topology, [TOPIC], (TOPIC, 0), Clock.start(), "id-1", group, connect)
         with Journal(tmp_path / "observations.observer.arrows", OBSERVATIONS) as journal:
             threads = [
                 threading.Thread(target=observer.ask, args=(B1,)),
@@ -162,10 +168,10 @@ def observe(tmp_path: Path) -> Callable[..., tuple[Observer, list[dict[str, Any]
 
 def test_all_that_a_broker_says_is_kept(observe: Callable[..., Any]) -> None:
     observer, rows = observe(told_of(41))
-    names = ("leader", "leader_epoch", "isr", "high", "high_epoch", "elr")
+    names = ("leader", "leader_epoch", "isr", "high", "high_epoch", "elr", "coordinator")
     assert [tuple(row[name] for name in names) for row in rows[:2]] == [
-        (1, 3, [1], None, None, [3]),
-        (1, 3, [1], 41, 3, [3]),
+        (1, 3, [1], None, None, [3], None),
+        (1, 3, [1], 41, 3, [3], 2),
     ]
     assert observer.view().leader == B1
     assert observer.view().controller == CONTROLLERS[1]
@@ -199,6 +205,23 @@ def test_what_a_broker_said_is_kept_where_it_does_not_answer_the_next_question(
     assert {(row["observer"], row["leader"], row["leader_epoch"]) for row in rows} == {("b1", 1, 3)}
     assert {row["high"] for row in rows} == {None, high}
     assert observer.defects == []
+
+
+def test_no_coordinator_is_kept_that_a_broker_named_before_it_was_silent(observe: Callable[..., Any]) -> None:
+    silent: set[str] = set()
+
+    def falls_silent(question: str, leads: Leads) -> None:
+        leads.high += question == "metadata"
+        if question == "controller":
+            silent.add("group coordinator")
+
+    _, rows = observe(told_of(44), silent=silent, before=falls_silent)
+    assert [row["coordinator"] for row in rows[:3]] == [None, 2, None]
+
+
+def test_without_a_group_no_coordinator_of_one_is_asked_for(observe: Callable[..., Any]) -> None:
+    _, rows = observe(told_of(41), errs={"group coordinator"}, group=None)
+    assert {row["coordinator"] for row in rows} == {None}
 
 
 def test_no_high_watermark_is_told_with_an_isr_of_before_it(observe: Callable[..., Any]) -> None:
@@ -243,7 +266,9 @@ def test_a_broker_that_answers_nothing_is_nothing_heard_and_no_defect(observe: C
     assert observer.defects == []
 
 
-@pytest.mark.parametrize("question", ["metadata", "offsets", "eligible", "coordinator", "controller"])
+@pytest.mark.parametrize(
+    "question", ["metadata", "offsets", "eligible", "coordinator", "group coordinator", "controller"]
+)
 def test_a_thread_that_ends_by_an_error_is_told(question: str, observe: Callable[..., Any]) -> None:
     observer, rows = observe(lambda observer: observer.defects, errs={question})
     [(doing, error)] = observer.defects

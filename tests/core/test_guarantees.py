@@ -21,7 +21,7 @@ from harness.core.verdict import Standing
 SAFE = Configuration(version="4.3.1", replication=3, min_insync_replicas=2, isolation_level="read_committed")
 QUIET = Circumstances()
 #: A broker that had it all was elected from the ISR: nothing was permitted to go.
-WORST = Circumstances(elected=True, isr_faulted=True, faulted=True, resent=True)
+WORST = Circumstances(elected=True, isr_faulted=True, cut_off=True, resent=True)
 UNCLEAN = Circumstances(elected=True, uncleanly=True, isr_faulted=True)
 PROMISED = {anomaly for anomaly in BY_NAME.values() if anomaly.promise is not None}
 
@@ -181,8 +181,8 @@ ROWS: list[tuple[str, dict, Circumstances, list[dict]]] = [
     (
         "a member cut off from its coordinator",
         {"grouped": True},
-        Circumstances(faulted=True),
-        [{"grouped": False}, {"faulted": False}],
+        Circumstances(cut_off=True),
+        [{"grouped": False}, {"cut_off": False}],
     ),
 ]
 
@@ -231,7 +231,7 @@ def test_no_setting_at_all_permits_what_kafka_never_does(anomaly: str) -> None:
     careless = SAFE.model_copy(
         update={"acks": "0", "min_insync_replicas": 1, "unclean_election": True, "idempotence": False, "replication": 1}
     )
-    seen = replace(UNCLEAN, by_hand=True, disks_lost=True, committed=False, resent=True, faulted=True)
+    seen = replace(UNCLEAN, by_hand=True, disks_lost=True, committed=False, resent=True, cut_off=True)
     assert standing(BY_NAME[anomaly], careless, seen).standing is Standing.VIOLATION
 
 
