@@ -83,12 +83,21 @@ def stories(evidence: Evidence, anomaly: Anomaly, case: Case) -> list[Story]:
 def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
     each = [_of_faults(evidence, anomaly, case, supposed) for supposed in range(len(evidence.faults))]
     of_any = tuple(dict.fromkeys(candidate for one in each for candidate in one.candidates))
-    first = replace(each[0], candidates=of_any)
+    first = replace(_of_any(each), candidates=of_any)
     if len({one.standing for one in each}) == 1:
         return first
     supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
     because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"
     return replace(first, ruling=undecided(anomaly, because), may_have=supposed.may_have)
+
+
+def _of_any(each: Sequence[Decision], of_unseen: bool = False) -> Decision:
+    """The first decision, with the holders that are known whichever holds: a broker must have had the records only if
+    it must in each case. ``of_unseen``: they may also belong to an unreported leader, of whom nobody knows anything."""
+    cases = [(one.must, one.need_not) for one in each] + [(frozenset[int](), frozenset[int]())] * of_unseen
+    must, need_not = (frozenset.intersection(*of) for of in zip(*cases, strict=True))
+    replicas = frozenset[int]().union(*(one.must | one.unknown | one.need_not for one in each))
+    return replace(each[0], must=must, unknown=replicas - must - need_not, need_not=need_not)
 
 
 def _of_faults(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) -> Decision:
@@ -111,7 +120,8 @@ def _of_faults(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) 
         of = (*of, Candidate(None, None, unseen))
     if len(each) == 1 and unseen in {None, each[0].standing}:
         has_epoch = elections.terms[numbers[0]].epoch is not None
-        return replace(each[0], term=numbers[0] if has_epoch else None, candidates=of)
+        known = _of_any(each, of_unseen=unseen is not None)
+        return replace(known, term=numbers[0] if has_epoch else None, candidates=of)
     return replace(_of_several(evidence, anomaly, elections, numbers, each, unseen), candidates=of)
 
 
@@ -154,8 +164,9 @@ def _of_several(
     """The decision about records that may belong to several terms, or to an unreported one with the standing
     ``unseen``: a standing counts only if it is that of all of them."""
     standings = {*(one.standing for one in each), *([] if unseen is None else [unseen])}
+    first = _of_any(each, of_unseen=unseen is not None)
     if len(standings) == 1 and standings != {Standing.UNDECIDED}:
-        return each[0]
+        return first
     names = " or ".join(dict.fromkeys(evidence.name(elections.terms[number].leader) for number in numbers))
     why = f"either of two leaders may have acknowledged it: {names}"
     if unseen is not None:
@@ -163,14 +174,8 @@ def _of_several(
     if standings == {Standing.UNDECIDED}:
         why = each[0].ruling.because
     takers = {one.event.term for one in each if one.event and one.standing is Standing.PERMITTED}
-    must = frozenset.intersection(*(one.must for one in each))
-    return Decision(
-        undecided(anomaly, why),
-        must=must,
-        unknown=frozenset.union(*(one.must | one.unknown for one in each)) - must,
-        need_not=frozenset.intersection(*(one.need_not for one in each)),
-        may_have=frozenset.union(*(one.may_have for one in each)) | {n for n in takers if n is not None},
-    )
+    may_have = frozenset.union(*(one.may_have for one in each)) | {n for n in takers if n is not None}
+    return replace(first, ruling=undecided(anomaly, why), event=None, term=None, may_have=may_have)
 
 
 def _violation(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:

@@ -1894,8 +1894,31 @@ def test_what_may_be_of_a_leader_only_if_a_fault_did_not_act_is_of_an_unseen_one
     sent = "send r ok @5 t30..31"
     found = decided(sent, *led, "fault k b1 21..40 kind=kill unknown=b1", **ALONE)
     assert (found.standing, {one.term for one in found.candidates}) == (UNDECIDED, {0, None})
+    assert (names(found.must), names(found.unknown)) == ([], [1, 2, 3])
     dead = decided(sent, *led, "fault k b1 21..40 kind=kill", **ALONE)
     assert (dead.standing, [one.term for one in dead.candidates]) == (UNDECIDED, [None])
+
+
+@pytest.mark.parametrize(
+    ("died", "must", "unknown"),
+    [(22, [2], []), (40, [], [1, 2])],
+    ids=["the one was dead", "it was of either"],
+)
+def test_of_what_may_be_of_two_leaders_a_broker_must_have_only_what_it_must_have_of_both(
+    died: int, must: list[int], unknown: list[int]
+) -> None:
+    """b1 was cut off and went on; b2 led since 20 s. Both were killed, and b3 led, uncleanly."""
+    led = [
+        *saw("b1", f"0..{died}", 1, 0, "1"),
+        f"fault k b1 {died}..70 kind=kill",
+        *saw("b2,b3", "0..19", 1, 0, "1"),
+        *saw("b2,b3", "20..40", 2, 1, "2"),
+        "fault l b2 40..70 kind=kill",
+        *saw("b3", "42..60", 3, 2, "3"),
+    ]
+    found = decided("send r ok @5 t30..31", *led, *_HEIR_CUT, acks="1", **UNCLEAN)
+    assert found.standing is PERMITTED
+    assert (names(found.must), names(found.unknown)) == (must, unknown)
 
 
 def test_what_is_undecided_of_each_of_two_leaders_may_be_of_either() -> None:
