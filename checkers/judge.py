@@ -21,6 +21,7 @@ from checkers.checker import Checker
 from checkers.evidence.causes import found_ranges, runs, terms_led
 from checkers.evidence.copies import sent_again_for_loss, without_late_copies
 from checkers.evidence.faults import active
+from checkers.evidence.holes import unread
 from checkers.evidence.late import late_copies
 from checkers.evidence.leadership import who_led
 from checkers.evidence.losses import Losses, losses_of
@@ -110,18 +111,23 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     anomalies |= overrun(limits_of(history.run_file), service, history.faults)
     seen_of_run = Observed(terms_led(history), history.seen, history.faults, history.stored.brokers)
     caused = findings(anomalies, ranges, seen_of_run)
-    met = preconditions(
-        history.run_file, report, _facts_of_run(history, service, stopped, counts["maybe_deleted"], risked)
-    )
+    lost = any(f.checker.anomaly.is_loss for f in found)
+    met = preconditions(history.run_file, report, _facts_of_run(history, service, stopped, counts, risked, lost))
     met += _failed_checkers(history.results, failures)
     done = transactions.report(history)
     return verdict(history, checkers, report, anomalies, caused, met, service, done, again, risked)
 
 
 def _facts_of_run(
-    history: History, service: Mapping[str, Any], stopped: Sequence[str], maybe_deleted: int, risked: Mapping[int, int]
+    history: History,
+    service: Mapping[str, Any],
+    stopped: Sequence[str],
+    counts: Mapping[str, int],
+    risked: Mapping[int, int],
+    lost: bool,
 ) -> RunFacts:
-    """The facts against which the preconditions of a run are checked."""
+    """The facts against which the preconditions of a run are checked. ``lost``: whether records are known to be gone:
+    then nobody asks which offsets the logs lack."""
     written = {(part["topic"], part["partition"]): tuple(part["written_ns"]) for part in service["partitions"]}
     return RunFacts(
         ends=history.ends,
@@ -131,7 +137,8 @@ def _facts_of_run(
         silences=silences(history.stored.table("observations", columns=["topic", "partition", "at_ns"]), written),
         missing=history.stored.missing,
         behind=stopped,
-        maybe_deleted=maybe_deleted,
+        maybe_deleted=counts["maybe_deleted"],
+        unread=unread(history, counts["copies"]) if history.run_file.final_read and not lost else {},
         at_risk=risked,
         undecided=undecided(history.run_file, service, history.faults),
     )

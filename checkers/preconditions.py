@@ -24,7 +24,8 @@ class RunFacts:
     without a fresh report of any broker (checkers/evidence/silence.py). ``missing``: missing parts of the history
     (StoredRun.missing). ``behind``: readers that did not reach the end of a log, a line each
     (checkers/evidence/readers.py). ``maybe_deleted``: acknowledged records that may have been deleted
-    (checkers/anomalies/records.py). ``at_risk``: how many writes were acknowledged while at risk (checkers/at_risk.py).
+    (checkers/anomalies/records.py). ``unread``: how many offsets of a final log were not read (checkers/evidence/
+    holes.py). ``at_risk``: how many writes were acknowledged while at risk (checkers/at_risk.py).
     ``undecided``: why it is not known whether a limit was broken (checkers/limits.py); None if there is no limit.
     """
 
@@ -36,6 +37,7 @@ class RunFacts:
     missing: Sequence[str] = ()
     behind: Sequence[str] = ()
     maybe_deleted: int = 0
+    unread: Mapping[tuple[str, int], int] = field(default_factory=dict)
     at_risk: Mapping[int, int] = field(default_factory=dict)
     undecided: Sequence[str] | None = None
 
@@ -64,7 +66,7 @@ def preconditions(run: RunFile, summary: Summary, seen: RunFacts) -> list[Precon
         read_on(seen.behind),
         observed(seen.spans, seen.silences),
         *led(run.requires, watched, leading),
-        read_to_the_end(seen.ends, known),
+        read_to_the_end(seen.ends, known, seen.unread),
         retained(seen.ends, seen.maybe_deleted),
         *([] if seen.undecided is None else [limited(seen.undecided)]),
     ]
@@ -229,13 +231,18 @@ def led(requires: Requirements, watched: tuple[str, int], leading: Sequence[str]
     return [_precondition(f"leader {requires.leader}", met, detail)]
 
 
-def read_to_the_end(ends: Iterable[Row], known: Collection[tuple[str, int]] = ()) -> Precondition:
+def read_to_the_end(
+    ends: Iterable[Row], known: Collection[tuple[str, int]] = (), left_out: Mapping[tuple[str, int], int] | None = None
+) -> Precondition:
     """The final read reached the end of every log, and left out no known partition: one that was written to, or that a
-    broker reported."""
+    broker reported. ``left_out``: how many offsets it was not given of a log that lacks none; perhaps of records that
+    nobody knows, or that nobody acknowledged."""
     listed = list(ends)
     unread = {*known} - {(row["topic"], row["partition"]) for row in listed}
     short = [f"{_name(row)} read to {row['read_to']} of {row['log_end']}" for row in listed if not row["complete"]]
     short += [f"{topic}-{partition} not read at all" for topic, partition in sorted(unread) if listed]
+    lacking = sorted((left_out or {}).items())
+    short += [f"{topic}-{partition} has no record at {count} of its offsets" for (topic, partition), count in lacking]
     detail = f"{len(listed)} partitions, {sum(row['log_end'] - row['log_start'] for row in listed)} offsets"
     return _precondition(
         "final read complete", bool(listed) and not short, detail, _listed(short) or "no partition was read"

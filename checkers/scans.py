@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from checkers.history import History
 from checkers.scan.log_order import log_order
 from checkers.scan.record_bits import UNSETTLED, Candidates, candidates
-from checkers.summary import COUNTS, COUNTS_OF_READERS, DAMAGED
+from checkers.summary import BESIDE, COUNTS, COUNTS_OF_READERS
 from harness.core.errors import HistoryError
 
 
@@ -42,7 +42,7 @@ def count_record_bits(history: History, folded: DataFrame, sums: Mapping[str, st
 
     Raises HistoryError if Spark did not read each row of sends and reads once.
     """
-    summary = {**(COUNTS if history.run_file.final_read else COUNTS_OF_READERS), **DAMAGED}
+    summary = {**(COUNTS if history.run_file.final_read else COUNTS_OF_READERS), **BESIDE}
     counts = count(folded, {**sums, **summary, "unsettled": f"bit_count({UNSETTLED})", "rows": "rows"})
     stored = history.stored.records
     if counts["rows"] != stored:

@@ -10,8 +10,9 @@ COUNTS = {
     "survivors": "bit_count((acknowledged | failed | undecided) & found)",
     "unacknowledged_present": "bit_count(undecided & found)",
 }
-#: Some of these survived, too: as damaged bytes at the offset of their acknowledgement.
-DAMAGED = {"damaged": "bit_count(acknowledged & damaged)"}
+#: Counts beside these. ``damaged``: records that survived as damaged bytes at the offset of their acknowledgement;
+#: ``copies``: intact records in the final logs, each as often as it was read there.
+BESIDE = {"damaged": "bit_count(acknowledged & damaged)", "copies": "copies"}
 
 #: The same for a run without a final read: every record that was read survived.
 COUNTS_OF_READERS = {name: sql.replace("found", "delivered") for name, sql in COUNTS.items()}

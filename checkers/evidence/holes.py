@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import NO_EPOCH, Holes, logs, sparse
+from checkers.evidence.leadership import Partition
 from checkers.evidence.standing import with_results
 from checkers.evidence.store import AnomalyStore
 from checkers.history import PARTITION, History
@@ -80,6 +81,22 @@ def holes(history: History, offsets: DataFrame, found: pa.Table) -> Holes:
         return {}
     between = _between(offsets.join(F.broadcast(history.local(broken)), _EPOCH, "left_semi"))
     return _by_partition(between.orderBy("first").toArrow())
+
+
+def unread(history: History, copies: int) -> dict[Partition, int]:
+    """How many offsets between start and end of each final log that was read to its end were not read; without those of
+    which all were, and of logs that may lack some (see ``holes``). ``copies``: how many records were read in the logs,
+    as often as each was: if they are as many as the offsets, nobody looks for more.
+
+    A leader appends one record behind the other: where none is, one was taken, or the final read was not given it.
+    """
+    lengths = {of: row["log_end"] - row["log_start"] for of, row in history.stored.ends.items() if row["complete"]}
+    if sparse(history.stored) or copies >= sum(lengths.values()):
+        return {}
+    counted = final_offsets(history).groupBy(*PARTITION).agg(F.sum(F.bit_count("bits")).alias("there"))
+    there = {(row["topic"], row["partition"]): row["there"] for row in counted.collect()}
+    left = {of: length - there.get(of, 0) for of, length in lengths.items()}
+    return {of: count for of, count in left.items() if count > 0}
 
 
 def final_offsets(history: History) -> DataFrame:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
 from checkers.evidence.final_logs import inside
-from checkers.evidence.holes import epochs, final_offsets, holes, with_final_logs
+from checkers.evidence.holes import epochs, final_offsets, holes, unread, with_final_logs
 from checkers.evidence.standing import observed
 from checkers.evidence.store import AnomalyStore
 from checkers.history import History
@@ -176,3 +177,53 @@ def test_an_offset_is_inside_from_the_first_to_the_last_of_a_hole() -> None:
     asked = np.array([-1, 0, 1, 4, 5, 6, 7, 8, 9])
     assert asked[inside(holes, ("trial", 0), asked)].tolist() == [1, 4, 7, 8]
     assert not inside(holes, ("trial", 1), asked).any()
+
+
+#: Of p0 offsets 1 and 2 are missing, of p2 all; p1 was not read to its end, p3 begins at 5, p4 has another's record.
+_SOME_MISSING = [
+    *("final a @0 e0", "final b @3 e1", "end 0..4"),
+    *("final c @0 p1", "end 0..5 read 1 p1"),
+    "end 0..2 p2",
+    *("final d @5 p3", "end 5..6 p3"),
+    *("final e @0 p4", "final ? @1 p4", "final e @0 p4", "end 0..2 p4"),
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings", "missing"),
+    [
+        (_SOME_MISSING, {}, {("trial", 0): 2, ("trial", 2): 2}),
+        (["final a @0", "final b @1", "end 0..2"], {}, {}),
+        (["final a @0", "final a @0", "final ? @2", "end 0..3"], {}, {("trial", 0): 1}),
+        (["txn 1 commit ok 0..5..6", *_SOME_MISSING], {}, {}),
+        (_SOME_MISSING, {"scenario": {"topic": {"config": {"cleanup.policy": "compact"}}}}, {}),
+    ],
+    ids=["of each log", "of none", "one was read twice", "markers may be there", "compacted"],
+)
+def test_of_each_log_that_was_read_to_its_end_it_is_counted_at_how_many_offsets_nothing_was_read(
+    lines: list[str], settings: dict[str, Any], missing: dict[tuple[str, int], int], spark: SparkSession, tmp_path: Path
+) -> None:
+    told = by_hand(*lines)
+    write(tmp_path, [told], **settings)
+    intact = sum(row["phase"] == "final" and row["record_id"] is not None for row in told.rows["reads"])
+    assert unread(History.read(tmp_path, spark), intact) == missing
+
+
+@pytest.mark.heavy
+def test_a_hole_where_nobody_knows_of_a_record_is_not_valid(judged: Judge) -> None:
+    """With acks=0, or without an answer, no record is known to be lost."""
+    sends = ["send a info @0 t0..", "send b info @2 t2..", "send c info t1.."]
+    finals = ["final a @0 e0", "final b @2 e0"]
+    verdict = judged(*sends, *finals, "end 0..3")
+    assert verdict.anomalies == {}
+    [unmet] = [one.detail for one in verdict.preconditions if one.name == "final read complete" and not one.met]
+    assert unmet == "trial-0 has no record at 1 of its offsets"
+    whole = judged(*sends, *finals, "final c @1 e0", "end 0..3")
+    assert [one.met for one in whole.preconditions if one.name == "final read complete"] == [True]
+
+
+@pytest.mark.heavy
+def test_where_a_record_is_lost_its_hole_is_told_as_that(judged: Judge) -> None:
+    verdict = judged(*sent(*"abc"), "final a @0 e0", "final c @2 e0", "end 0..3")
+    assert standings(verdict) == {(1, 1): Standing.VIOLATION}
+    assert [one.met for one in verdict.preconditions if one.name == "final read complete"] == [True]

@@ -204,6 +204,7 @@ NOT_HELD = [
     (led("unchanged", ["b1", "b3"]), "trial-0 was led by b1, b3"),
     (led("unchanged", []), "trial-0 was led by nobody"),
     (asks.read_to_the_end([end(), end(partition=1, read_to=4, complete=False)]), "t-1 read to 4 of 9"),
+    (asks.read_to_the_end([end()], [], {("t", 0): 3}), "t-0 has no record at 3 of its offsets"),
     (asks.read_to_the_end([]), "no partition was read"),
     (asks.read_to_the_end([], [("t", 0)]), "no partition was read"),
     (asks.read_to_the_end([end(), end(partition=1)], [("t", 2), ("t", 1)]), "t-2 not read at all"),
@@ -252,7 +253,7 @@ def test_who_injects_nothing_claims_nothing_of_loss() -> None:
 
 def test_every_assumption_is_asked_of_a_run_and_tested_both_ways() -> None:
     run = run_file(requires=Requirements(leader="changed"), scenario={"final_read": {"down": ["b1"]}})
-    seen = asks.Seen([end()], [fault(healed_ns=None)], [SPAN], [serving(9)])
+    seen = asks.RunFacts([end()], [fault(healed_ns=None)], [SPAN], [serving(9)])
     asked = [held.name for held in asks.preconditions(run, of(1, 1), replace(seen, undecided=[]))]
     assert set(asked) <= {held.name for held in HELD.values()} <= set(PRECONDITIONS)
     assert set(asked) <= {held.name for held, _ in NOT_HELD}
