@@ -125,6 +125,11 @@ def found(run: Path, phase: Phase) -> Counter[tuple[Any, ...]]:
     )
 
 
+def coordinates(run: Path) -> bool:
+    """Whether brokers named a coordinator of the workload's group."""
+    return stored(run, "observations").count_rows(filter=pc.field("coordinator").is_valid()) > 0
+
+
 def written_after(run: Path, verdict: Told) -> set[int]:
     """The records that were acknowledged after the last fault was healed: all, where the brokers had none."""
     healed_ns = max((fault["healed_ns"] for fault in verdict["faults"]), default=0)
@@ -222,6 +227,7 @@ def test_a_scenario_does_what_it_claims(
         assert kept or scenario.workload.acks == "0", "what is acknowledged at the end stays, whatever the faults were"
     followers = scenario.topic.replication - 1 if scenario.final_read.replicas else 0
     assert replicas == +Counter(dict.fromkeys(final, followers)), "every follower has what its leader has"
+    assert coordinates(directory) == scenario.workload.grouped
     assert (directory / "report.html").stat().st_size > 0
     assert all(log.stat().st_size > 0 for log in (directory / "logs").glob("*.log"))
     again = with_sentences(judge(directory, spark))
