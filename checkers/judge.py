@@ -21,9 +21,9 @@ from checkers.checker import Checker
 from checkers.evidence.causes import found_ranges, runs, terms_led
 from checkers.evidence.copies import sent_again_for_loss, without_late_copies
 from checkers.evidence.faults import active
-from checkers.evidence.holes import unread
+from checkers.evidence.holes import known_holes, unread
 from checkers.evidence.late import late_copies
-from checkers.evidence.leadership import who_led
+from checkers.evidence.leadership import Partition, who_led
 from checkers.evidence.losses import Losses, losses_of
 from checkers.evidence.reach import Resent, cut_off, given_up_beside, resent
 from checkers.evidence.readers import behind
@@ -111,8 +111,8 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     anomalies |= overrun(limits_of(history.run_file), service, history.faults)
     seen_of_run = Observed(terms_led(history), history.seen, history.faults, history.stored.brokers)
     caused = findings(anomalies, ranges, seen_of_run)
-    lost = any(f.checker.anomaly.is_loss for f in found)
-    met = preconditions(history.run_file, report, _facts_of_run(history, service, stopped, counts, risked, lost))
+    known = known_holes(ranges.values())
+    met = preconditions(history.run_file, report, _facts_of_run(history, service, stopped, counts, risked, known))
     met += _failed_checkers(history.results, failures)
     done = transactions.report(history)
     return verdict(history, checkers, report, anomalies, caused, met, service, done, again, risked)
@@ -124,10 +124,10 @@ def _facts_of_run(
     stopped: Sequence[str],
     counts: Mapping[str, int],
     risked: Mapping[int, int],
-    lost: bool,
+    holes: Mapping[Partition, int],
 ) -> RunFacts:
-    """The facts against which the preconditions of a run are checked. ``lost``: whether records are known to be gone:
-    then nobody asks which offsets the logs lack."""
+    """The facts against which the preconditions of a run are checked. ``holes``: how many records are known to be
+    missing in holes of each final log: these are told by themselves."""
     written = {(part["topic"], part["partition"]): tuple(part["written_ns"]) for part in service["partitions"]}
     return RunFacts(
         ends=history.ends,
@@ -138,7 +138,7 @@ def _facts_of_run(
         missing=history.stored.missing,
         behind=stopped,
         maybe_deleted=counts["maybe_deleted"],
-        unread=unread(history, counts["copies"]) if history.run_file.final_read and not lost else {},
+        unread=unread(history, counts["in_logs"], holes) if history.run_file.final_read else {},
         at_risk=risked,
         undecided=undecided(history.run_file, service, history.faults),
     )

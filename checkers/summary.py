@@ -11,8 +11,8 @@ COUNTS = {
     "unacknowledged_present": "bit_count(undecided & found)",
 }
 #: Counts beside these. ``damaged``: records that survived as damaged bytes at the offset of their acknowledgement;
-#: ``copies``: intact records in the final logs, each as often as it was read there.
-BESIDE = {"damaged": "bit_count(acknowledged & damaged)", "copies": "copies"}
+#: ``in_logs``: the intact records of each final log, however often it has them.
+BESIDE = {"damaged": "bit_count(acknowledged & damaged)", "in_logs": "bit_count(found)"}
 
 #: The same for a run without a final read: every record that was read survived.
 COUNTS_OF_READERS = {name: sql.replace("found", "delivered") for name, sql in COUNTS.items()}

@@ -12,6 +12,8 @@ the offsets 3 and 4 are a hole. Without 5 they would be no hole: the leader of e
 and its election may have taken the records of epoch 0 there.
 """
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -23,6 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import NO_EPOCH, Holes, logs, sparse
 from checkers.evidence.leadership import Partition
+from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import with_results
 from checkers.evidence.store import AnomalyStore
 from checkers.history import PARTITION, History
@@ -83,20 +86,38 @@ def holes(history: History, offsets: DataFrame, found: pa.Table) -> Holes:
     return _by_partition(between.orderBy("first").toArrow())
 
 
-def unread(history: History, copies: int) -> dict[Partition, int]:
-    """How many offsets between start and end of each final log that was read to its end were not read; without those of
-    which all were, and of logs that may lack some (see ``holes``). ``copies``: how many records were read in the logs,
-    as often as each was: if they are as many as the offsets, nobody looks for more.
+def known_holes(found: Iterable[Sequence[RecordRange]]) -> dict[Partition, int]:
+    """How many records are missing in holes of each log. ``found``: the record ranges of each anomaly, of which several
+    may tell the same records: those count of which one has the most."""
+    most: dict[Partition, int] = {}
+    for ranges in found:
+        own: Counter[Partition] = Counter()
+        for one in ranges:
+            own[one.of] += one.count if one.hole else 0
+        most = {of: max(most.get(of, 0), own[of]) for of in {*most, *own}}
+    return most
 
-    A leader appends one record behind the other: where none is, one was taken, or the final read was not given it.
+
+def unread(history: History, in_logs: int, known: Mapping[Partition, int]) -> dict[Partition, int]:
+    """At how many offsets each final log has nothing, if all were read to the end; without those that have something at
+    each, and those that may lack some (see ``holes``). ``in_logs``: how many different records the final read found in
+    each log: if they are as many as all offsets, nobody looks for more. ``known``: the ``known_holes``, which do not
+    count.
+
+    A leader appends one record behind the other: where none is, one was taken, or the final read did not get it. (It
+    may have read more than it had to.)
     """
-    lengths = {of: row["log_end"] - row["log_start"] for of, row in history.stored.ends.items() if row["complete"]}
-    if sparse(history.stored) or copies >= sum(lengths.values()):
+    ends = history.stored.ends
+    lengths = {of: max(row["log_end"], row["read_to"]) - row["log_start"] for of, row in ends.items()}
+    whole = all(row["complete"] for row in ends.values())
+    if not whole or sparse(history.stored) or in_logs >= sum(lengths.values()):
         return {}
-    counted = final_offsets(history).groupBy(*PARTITION).agg(F.sum(F.bit_count("bits")).alias("there"))
+    word = [*PARTITION, "word"]
+    distinct = final_offsets(history).groupBy(*word).agg(F.bit_or("bits").alias("bits"))
+    counted = distinct.groupBy(*PARTITION).agg(F.sum(F.bit_count("bits")).alias("there"))
     there = {(row["topic"], row["partition"]): row["there"] for row in counted.collect()}
-    left = {of: length - there.get(of, 0) for of, length in lengths.items()}
-    return {of: count for of, count in left.items() if count > 0}
+    lacking = {of: length - there.get(of, 0) - known.get(of, 0) for of, length in lengths.items()}
+    return {of: count for of, count in lacking.items() if count > 0}
 
 
 def final_offsets(history: History) -> DataFrame:

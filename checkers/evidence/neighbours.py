@@ -131,12 +131,13 @@ def attached(
 def _taken_too(decision: Decision, beside: Decision | None) -> Decision:
     """The decision about records that the same event took as those ``beside`` them.
 
-    It is that of their neighbours if the same brokers must have had both; or if nobody knows who must have had these,
-    and of the others that is one broker: the leader, from whose log the event took both. Otherwise they keep their own
-    brokers, because they may have been acknowledged with another ISR."""
+    It is that of their neighbours if the same brokers must have had both; or if nobody knows which of the reported
+    leaders had these, and of the others that is one broker: the leader, from whose log the event took both. Otherwise
+    they keep their own brokers, because they may have been acknowledged with another ISR."""
     if beside is None:
         return decision
-    if decision.must == beside.must or (not decision.must and len(beside.must) == 1):
+    reported = all(one.term is not None for one in decision.candidates)
+    if decision.must == beside.must or (not decision.must and len(beside.must) == 1 and reported):
         return beside
     return replace(decision, ruling=beside.ruling, event=beside.event)
 

@@ -3,6 +3,7 @@ producer gave up, if an idempotent producer's records were written twice; a reas
 duplicated or late.
 """
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +22,7 @@ from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import History
 from harness.core.anomalies import DUPLICATED, Anomaly
 from harness.core.clock import MS_NS
-from harness.core.faults import Does, Row, does, hit, may_cut_off, may_keep_answers
-from harness.core.topology import Role
+from harness.core.faults import Does, Row, acted_on, cuts_off, does, may_keep_answers
 from harness.history.run_file import Origin, RunFile
 from harness.history.schema import FRESH_NS
 
@@ -53,45 +53,68 @@ _GIVEN_UP = "_MSG_TIMED_OUT"
 def cut_off(history: History, faults: Iterable[Row], two_owners: StoredRows, perhaps: bool = False) -> bool:
     """Whether faults cut members of a group off from its coordinator each time that two of them owned one partition: it
     began during a fault or less than a session after it, and ended when a session after the fault was over, or soon
-    after that.
+    after that. A fault of a broker is over when the brokers name another coordinator.
 
-    (The answer to its next heartbeat tells a member that it is none any more.) ``perhaps``: whether faults of any
-    broker count. Nobody may have reported the coordinator; and a coordinator answers some requests only when the ISR
-    has what it wrote to its own log (broker configuration, offset.commit.timeout.ms; KIP-848).
+    (The answer to its next heartbeat tells a member that it is none any more.) ``perhaps``: whether faults of any node
+    count. Nobody may have reported the coordinator; controllers may have moved it; and it answers some requests only
+    when the ISR has what it wrote to its own log (broker configuration, offset.commit.timeout.ms; KIP-848).
     """
     pieces = [*two_owners.pieces(_OWNED)]
     if not pieces:
         return False
-    brokers = frozenset(history.stored.brokers.values())
-    nodes = frozenset({*brokers, Role.CLIENTS})
     session_ns = _session_ns(history.run_file)
-    reports = history.stored.table("observations", pc.field("coordinator").is_valid(), _NAMED)
-
-    def acted(row: Row) -> bool:
-        if perhaps:
-            return bool(hit(row, nodes))
-        number = _coordinator(reports, row["injecting_ns"])
-        coordinator = None if number is None else history.stored.brokers.get(number)
-        return coordinator is not None and may_cut_off(row, coordinator, brokers)
-
-    windows = [
-        (row["injecting_ns"], NEVER if row["healed_ns"] is None else row["healed_ns"] + session_ns)
-        for row in faults
-        if acted(row)
-    ]
+    spans = _every_fault(faults) if perhaps else _of_coordinator(history, faults)
+    windows = [(since, NEVER if until is None else until + session_ns) for since, until in spans]
     begun, over = Intervals(windows), Intervals((since, until + _FELT_NS) for since, until in windows)
     owned = (zip(*(piece[name].to_pylist() for name in _OWNED.names), strict=True) for piece in pieces)
     return all(begun.meet(since, since) and over.cover(since, until) for times in owned for since, until in times)
 
 
-def _coordinator(reports: pa.Table, at_ns: int) -> int | None:
-    """The broker that most brokers named as the group's coordinator in the last 3 s before ``at_ns``; None if nobody
-    named one, or two were named as often."""
-    at = reports["at_ns"]
-    recent = reports.filter(pc.and_(pc.less_equal(at, at_ns), pc.greater_equal(at, at_ns - FRESH_NS))).sort_by("at_ns")
-    last = dict(zip(recent["observer"].to_pylist(), recent["coordinator"].to_pylist(), strict=True))
-    votes = Counter(last.values()).most_common(2)
-    return votes[0][0] if votes and (len(votes) == 1 or votes[0][1] > votes[1][1]) else None
+def _every_fault(faults: Iterable[Row]) -> list[tuple[int, int | None]]:
+    """When each fault that acted began, and when it was healed, if it was."""
+    return [(row["injecting_ns"], row["healed_ns"]) for row in faults if acted_on(row)]
+
+
+def _of_coordinator(history: History, faults: Iterable[Row]) -> list[tuple[int, int | None]]:
+    """The same of each fault that cut members off from their coordinator, whichever broker that was if nobody knows; at
+    most until the brokers name another."""
+    brokers, controllers = history.stored.brokers, history.run_file.controllers
+    named = _Coordinators(history.stored.table("observations", pc.field("coordinator").is_valid(), _NAMED))
+    found: list[tuple[int, int | None]] = []
+    for row in faults:
+        begun, healed = row["injecting_ns"], row["healed_ns"]
+        if all(cuts_off(row, name, controllers) for name in brokers.values()):
+            found.append((begun, healed))
+        elif (number := named.at(begun)) in brokers and cuts_off(row, brokers[number], controllers):
+            over = [at for at in (healed, named.next_after(begun, number)) if at is not None]
+            found.append((begun, min(over, default=None)))
+    return found
+
+
+class _Coordinators:
+    """The broker that most brokers named as the group's coordinator, over time. ``reports``: observer, at_ns,
+    coordinator. A report counts for 3 s; if two brokers were named as often, nobody knows."""
+
+    def __init__(self, reports: pa.Table) -> None:
+        distinct = reports.group_by(_NAMED).aggregate([]).sort_by("at_ns")
+        last: dict[str, tuple[int, int]] = {}
+        self._at: list[int] = []
+        self._names: list[int | None] = []
+        for observer, at_ns, coordinator in zip(*(distinct[name].to_pylist() for name in _NAMED), strict=True):
+            last[observer] = (at_ns, coordinator)
+            votes = Counter(name for since, name in last.values() if at_ns - since <= FRESH_NS).most_common(2)
+            self._at.append(at_ns)
+            self._names.append(votes[0][0] if len(votes) == 1 or votes[0][1] > votes[1][1] else None)
+
+    def at(self, at_ns: int) -> int | None:
+        """The coordinator at this time; None if nobody knows."""
+        n = bisect_right(self._at, at_ns) - 1
+        return self._names[n] if n >= 0 and at_ns - self._at[n] <= FRESH_NS else None
+
+    def next_after(self, at_ns: int, coordinator: int) -> int | None:
+        """When another broker than this coordinator was named for the first time after this time; None if never."""
+        of_later = range(bisect_right(self._at, at_ns), len(self._at))
+        return next((self._at[n] for n in of_later if self._names[n] not in {None, coordinator}), None)
 
 
 def _session_ns(run: RunFile) -> int:

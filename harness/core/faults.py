@@ -282,16 +282,19 @@ def may_keep_answers(
     )
 
 
-def may_cut_off(row: Row, coordinator: str, brokers: frozenset[str]) -> bool:
-    """Whether a fault may cut members of a group off from its coordinator: it acted on this broker, or on the clients.
-    If it cut two groups of nodes from each other, it cut this broker from the clients, or from a controller, so that
-    another broker may coordinate the group."""
-    acted = acted_on(row)
-    if row.get("plane") == Plane.REPLICATION:
+def cuts_off(row: Row, coordinator: str, controllers: frozenset[str]) -> bool:
+    """Whether a fault cut members of a group off from its coordinator: it acted on this broker, or on the clients. If
+    it cut two groups of nodes from each other, it cut this broker from the clients; or from all ``controllers`` (with
+    ZooKeeper: its nodes), so that another broker coordinates the group."""
+    acted, plane = acted_on(row), row.get("plane")
+    if plane == Plane.REPLICATION:
         return False
     if not sides(row):
         return not acted.isdisjoint({coordinator, Role.CLIENTS})
-    return any(coordinator in acted & one and other - brokers for one, other in opposite(row))
+    others = [other for one, other in opposite(row) if coordinator in acted & one]
+    served = plane in _SERVES and any(Role.CLIENTS in other for other in others)
+    fenced = hits_heartbeats(row) and any(controllers and controllers <= other for other in others)
+    return served or bool(fenced)
 
 
 def hits_clients_only(row: Row) -> bool:

@@ -132,7 +132,7 @@ class Circumstances:
     ``given_up_beside``: its producer gave up another record while it was in flight.
 
     A run: ``cut_off``: when a group's partition had two owners, a fault acted on the group's coordinator or its
-    members. ``may_be_cut_off``: a fault did, but perhaps on other brokers alone. ``final_read``: every log was read to
+    members. ``may_be_cut_off``: a fault acted, but perhaps on other nodes alone. ``final_read``: every log was read to
     its end when all was over. ``moved_unseen``: the group may have moved the partition between two polls,
     and the history does not show it. ``missed_by_the_living``: how many records the group missed although, between the
     commit and their processing, no member was killed or left without an answer.
@@ -392,7 +392,7 @@ _DOUBTS = (
     _Doubt(
         "may_be_cut_off",
         {"cut_off": True},
-        "nobody knows whether a fault of brokers kept the answers of the group's coordinator from its members",
+        "nobody knows whether a fault kept the answers of the group's coordinator from its members",
     ),
 )
 

@@ -175,7 +175,7 @@ class HandHistory:
     def _end(self, words: list[str]) -> None:
         start, end = (int(part) for part in words[0].split(".."))
         read = int(words[words.index("read") + 1]) if "read" in words else end
-        row = {"log_start": start, "log_end": end, "read_to": read, "complete": read == end}
+        row = {"log_start": start, "log_end": end, "read_to": read, "complete": read >= end}
         self.rows["log_ends"].append({**self._place(words), **row})
 
     def _fault(self, words: list[str]) -> None:

@@ -66,6 +66,16 @@ def test_who_must_have_had_it_is_known_from_its_own_leader_and_isr(
         assert not found.must & (found.need_not | found.unknown)
 
 
+def test_who_must_have_had_it_stays_unknown_if_it_may_be_of_an_unreported_leader() -> None:
+    taken = replace(TAKEN, must=frozenset({1}), need_not=frozenset({2, 3}))
+    for term, told in ((0, {1}), (None, set[int]())):
+        of = (Candidate(1, 1, Standing.UNDECIDED, UNSURE.may_have), Candidate(term, None, Standing.PERMITTED))
+        unsure = replace(UNSURE, unknown=frozenset({1, 2, 3}), candidates=of)
+        found = attached([part(0, 9, taken), part(10, 19, unsure)], 64, {})[1].decision
+        assert found is not None
+        assert (found.standing, found.must) == (Standing.PERMITTED, told)
+
+
 def test_what_stands_beside_that_was_taken_by_it_too() -> None:
     found = standings(part(0, 9, TAKEN), part(60, 69, UNSURE), part(133, 139, UNSURE), part(204, 209, UNSURE))
     assert found[1:] == [(60, Standing.PERMITTED), (133, Standing.PERMITTED), (204, Standing.UNDECIDED)]

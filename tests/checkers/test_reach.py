@@ -21,7 +21,7 @@ from checkers.judge import judge
 from harness.core.anomalies import DUPLICATED, REORDERED, Anomaly
 from harness.core.verdict import Standing
 from harness.history.paths import write_table
-from harness.history.run_file import Origin, RunFile
+from harness.history.run_file import NodeAddress, Origin, RunFile
 from harness.history.schema import TABLES, record_id
 from harness.history.stored_run import StoredRun
 from tests.checkers.notation import SECOND, by_hand, write
@@ -45,6 +45,10 @@ def history(run: Path, rows: list[dict[str, Any]], *lines: str, **settings: Any)
     return History(StoredRun.open(run), cast(SparkSession, None), run, one_task=True), found
 
 
+_NODES = [
+    *(NodeAddress(name=f"b{n}", role="broker", id=n, address=f"10.0.0.{n}") for n in (1, 2, 3)),
+    *(NodeAddress(name=f"c{n}", role="controller", id=100 + n, address=f"10.0.1.{n}") for n in (1, 2)),
+]
 #: Two brokers name b1 as the coordinator, one b2.
 _NAMED = (*(f"saw b{n} @0..200 leader=1 isr=1,2,3 coordinator={of}" for n, of in ((1, 2), (2, 1), (3, 1))),)
 
@@ -54,7 +58,7 @@ OWNED = {"topic": "trial", "partition": 0, "since_ns": 100 * SECOND, "other_unti
 
 def owned_twice(run: Path, owned: list[dict[str, Any]], *lines: str) -> tuple[bool, bool]:
     """Whether faults cut members off from their coordinator, and whether they perhaps did."""
-    told, found = history(run, owned, "send a ok @0", "end 0..1", *lines)
+    told, found = history(run, owned, "send a ok @0", "end 0..1", *lines, nodes=_NODES)
     certainly, perhaps = (cut_off(told, told.faults, found, perhaps=every) for every in (False, True))
     return certainly, perhaps
 
@@ -74,7 +78,7 @@ REACHED, PERHAPS, NOT_REACHED = (True, True), (False, True), (False, False)
         ("fault cut b1 99..", REACHED),
         ("fault cut b1 101..", NOT_REACHED),
         ("fault cut b1 95..105 missed", NOT_REACHED),
-        ("fault cut c1 95..105", NOT_REACHED),
+        ("fault cut c1 95..105", PERHAPS),
         ("fault k b2 95..105 kind=kill", PERHAPS),
         ("fault s clients 95..105 kind=slow plane=all", REACHED),
         ("fault s b1 95..105 kind=slow plane=client", REACHED),
@@ -82,15 +86,21 @@ REACHED, PERHAPS, NOT_REACHED = (True, True), (False, True), (False, False)
         ("fault i b1 95..105 kind=isolate plane=controller", REACHED),
         ("fault c b1,clients 95..105 from=b1 to=clients plane=client", REACHED),
         ("fault c b2,clients 95..105 from=b2 to=clients plane=client", PERHAPS),
-        ("fault c b1,c1 95..105 from=b1 to=c1 plane=controller", REACHED),
+        ("fault c b1,c1,c2 95..105 from=b1 to=c1,c2 plane=controller", REACHED),
+        ("fault c b1,c1,c2 95..105 from=b1,c2 to=c1 plane=controller", PERHAPS),
+        ("fault c b1,b2,c1,c2 95..105 from=b2,c1 to=b1,c2 plane=all", PERHAPS),
+        ("fault c b1,c1,c2 95..105 from=b1 to=c1,c2 plane=client", PERHAPS),
+        ("fault c b1,clients 95..105 from=b1 to=clients plane=controller", PERHAPS),
         ("fault c b1,b2,b3 95..105 from=b1 to=b2,b3 plane=all", PERHAPS),
         ("fault c b1,b2,clients 95..105 from=b2 to=b1,clients plane=all", PERHAPS),
     ],
     ids=[
         *("then", "less than a session before", "a session before", "longer before", "in the last moment", "after"),
-        *("for good", "for good, but after", "in vain", "of no broker", "of another broker", "of clients"),
+        *("for good", "for good, but after", "in vain", "of a controller", "of another broker", "of clients"),
         *("of answers to clients", "of replication alone", "of a coordinator that another one may follow"),
-        *("from clients", "of another from clients", "from a controller", "from brokers alone", "of another from it"),
+        *("from clients", "of another from clients", "from controllers", "from one of two", "of another from one"),
+        *("from controllers, of clients' traffic", "from clients, of controllers' traffic", "from brokers alone"),
+        "of another from it",
     ],
 )
 def test_a_fault_excuses_two_owners_that_it_reached(fault: str, reached: tuple[bool, bool], tmp_path: Path) -> None:
@@ -133,6 +143,32 @@ def test_a_fault_excuses_two_owners_until_its_members_must_have_learnt_that_thei
     lines = [f"fault f{n} b1 {when} kind=kill" for n, when in enumerate(faults)]
     owned = OWNED | {"other_until_ns": until_s * SECOND}
     assert owned_twice(tmp_path, [owned], *_NAMED, *lines) == (reached, reached)
+
+
+def test_a_fault_of_every_broker_reaches_whoever_coordinates(tmp_path: Path) -> None:
+    assert owned_twice(tmp_path, [OWNED], "fault k b1,b2,b3 95..105 kind=kill") == REACHED
+
+
+@pytest.mark.parametrize(("moved_s", "reached"), [(50, PERHAPS), (55, REACHED)], ids=["longer ago", "a session ago"])
+def test_a_fault_of_a_broker_excuses_nothing_a_session_after_another_coordinates(
+    moved_s: int, reached: tuple[bool, bool], tmp_path: Path
+) -> None:
+    reports = [f"saw b{n} @0..{moved_s - 1} leader=1 isr=1,2,3 coordinator=1" for n in (1, 2)]
+    reports += [f"saw b{n} @{moved_s}..200 leader=1 isr=1,2,3 coordinator=2" for n in (1, 2)]
+    owned = OWNED | {"since_ns": 99 * SECOND, "other_until_ns": 105 * SECOND}
+    assert owned_twice(tmp_path, [owned], *reports, "fault s b1 40.. kind=slow plane=client") == reached
+
+
+def test_a_fault_of_a_broker_is_not_over_while_nobody_knows_who_coordinates(tmp_path: Path) -> None:
+    agreed = [f"saw b{n} @{when} leader=1 isr=1,2,3 coordinator=1" for n in (1, 2) for when in ("0..45", "51..200")]
+    apart = [f"saw b{n} @46..50 leader=1 isr=1,2,3 coordinator={n}" for n in (1, 2)]
+    assert owned_twice(tmp_path, [OWNED], *agreed, *apart, "fault s b1 40.. kind=slow plane=client") == REACHED
+
+
+def test_what_brokers_named_before_they_fell_silent_does_not_count(tmp_path: Path) -> None:
+    silent = [f"saw b{n} @0..80 leader=1 isr=1,2,3 coordinator=2" for n in (2, 3)]
+    reports = [*silent, "saw b1 @0..200 leader=1 isr=1,2,3 coordinator=1"]
+    assert owned_twice(tmp_path, [OWNED], *reports, "fault k b1 95..105 kind=kill") == REACHED
 
 
 def test_a_fault_excuses_no_other_time_that_two_had_one_partition(tmp_path: Path) -> None:

@@ -531,7 +531,7 @@ ROWS: Mapping[str, PlantedRow] = {
             BEFORE: Plant((*_COORDINATED, "fault cut b1 40..54")),
             AFTER: Plant((*_COORDINATED, "fault cut b1 111..120")),
             PARTITION: Never("a coordinator is cut off, whichever partition the group reads"),
-            "no broker": Plant((*_COORDINATED, "fault cut c1 95..105")),
+            "no coordinator": Plant((*_COORDINATED, "fault cut b2 95..105"), Standing.UNDECIDED),
             **_NOTHING_IS_MISSING,
         },
         _untold(*_BY_TURNS, "fault cut b1 95..105"),
