@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from checkers import history
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from checkers.judge import judge
+from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import PERMISSIONS
 from harness.core.verdict import FoundAnomaly, Standing
 from tests.checkers.notation import by_hand, write
 from tests.planted.permissions import ROWS, WAYS, Never, Plant, PlantedRow
+from tests.planted.together import rulings, write_together
 
 REACHES, CANNOT_BE_TOLD = "reaches it", "cannot be told"
 
@@ -64,6 +67,37 @@ def test_a_row_excuses_what_it_reached_and_nothing_else(
 def test_a_row_excuses_nothing_that_it_missed_in_more_ways(
     name: str, way: str, plant: Plant, spark: SparkSession, tmp_path: Path
 ) -> None:
+    found = judged(ROWS[name], plant, tmp_path, spark)
+    assert found.standing is plant.standing, found.because
+
+
+#: The rows of which all plants are judged as one run. (A transaction may depend on every broker of its run.)
+_TOGETHER = [
+    name
+    for name, row in ROWS.items()
+    if BY_NAME[row.anomaly].judged_by_record and not BY_NAME[row.anomaly].by_coordinator
+]
+
+
+@pytest.mark.parametrize("name", _TOGETHER)
+def test_in_many_tasks_all_plants_of_a_row_are_judged_the_same(name: str, spark: SparkSession, tmp_path: Path) -> None:
+    row = ROWS[name]
+    planted = {way: plant for way, plant in each(row) if isinstance(plant, Plant)}
+    topics = write_together(tmp_path, [plant.lines for plant in planted.values()], **row.settings)
+    found = rulings(tmp_path, spark, row.anomaly, one_task=False)
+    assert {way: found[topic].standing for way, topic in zip(planted, topics, strict=True)} == {
+        way: plant.standing for way, plant in planted.items()
+    }
+
+
+_APART = [one for more in (False, True) for one in plants(more) if one.values[0] not in _TOGETHER]
+
+
+@pytest.mark.parametrize(("name", "way", "plant"), _APART)
+def test_in_many_tasks_a_plant_is_judged_the_same(
+    name: str, way: str, plant: Plant, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "ROWS_OF_ONE_TASK", 0)
     found = judged(ROWS[name], plant, tmp_path, spark)
     assert found.standing is plant.standing, found.because
 
