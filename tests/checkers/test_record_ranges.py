@@ -23,8 +23,9 @@ from checkers.evidence.record_ranges import (
 )
 from harness.core.guarantees import Ruling
 from harness.core.verdict import Standing
-from tests.checkers.notation import SECOND
+from tests.checkers.notation import SECOND, by_hand
 from tests.checkers.ranges import BOTH, NAMES, SEEN, TRIAL, record_range
+from tests.checkers.test_holders import evidence, saw
 
 
 def _rows(acknowledged: Iterable[tuple[str, int, int, int]]) -> pa.Table:
@@ -51,6 +52,66 @@ def test_what_is_folded_is_what_is_there(size: int) -> None:
         (2, 8, 999, 200),
         (2, 2008, 2099, 20),
     ]
+
+
+def test_a_range_has_the_earliest_and_latest_times_of_its_records() -> None:
+    times = ("sent_ns", "acknowledged_ns", "read_ns")
+    each = [{"topic": "trial", "partition": 0, "offset": n} | dict.fromkeys(times, 0) for n in range(2)]
+    rows = [each[0] | {"read_ns": 6}, each[1] | dict(zip(times, (1, 3, 4), strict=True))]
+    [part] = record_ranges([pa.Table.from_pylist(rows, COLUMNS)], {}, 64)
+    case = part.case
+    assert case is not None
+    assert (case.sent_ns, case.last_sent_ns, case.first_until_ns, case.until_ns, case.delivered_ns) == (0, 1, 0, 3, 6)
+
+
+@pytest.mark.parametrize(("grouped", "fetched_ns"), [(False, 15 * SECOND), (True, None)])
+def test_a_consumer_fetched_what_it_hands_on_within_5_s_unless_it_is_of_a_group(
+    grouped: bool, fetched_ns: int | None
+) -> None:
+    row = {"topic": "trial", "partition": 0, "offset": 0, "sent_ns": 0, "last_read_ns": 20 * SECOND}
+    known = evidence(by_hand("send a ok @0"), grouped=grouped)
+    [part] = record_ranges([pa.Table.from_pylist([row], COLUMNS)], {}, 64, evidence=known)
+    assert part.case is not None
+    assert part.case.fetched_ns == fetched_ns
+
+
+#: b1 leads until 9 s, and b2, of the next epoch, from 20 s on.
+_MOVED = (*saw("b1,b2", "0..9", 1, 0, "1,2"), *saw("b1,b2", "20..30", 2, 1, "2"))
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "apart"),
+    [
+        ({"sent_ns": 1, "acknowledged_ns": 25}, {"sent_ns": 2, "acknowledged_ns": 25}, False),
+        ({"sent_ns": 1, "acknowledged_ns": 25}, {"sent_ns": 21, "acknowledged_ns": 25}, True),
+        ({"sent_ns": 1, "acknowledged_ns": 2}, {"sent_ns": 1, "acknowledged_ns": 25}, True),
+        ({"sent_ns": 1, "read_ns": 2}, {"sent_ns": 1, "read_ns": 25}, True),
+        (
+            {"sent_ns": 1, "acknowledged_ns": 2, "read_ns": 3},
+            {"sent_ns": 1, "acknowledged_ns": 2, "read_ns": 25},
+            True,
+        ),
+    ],
+    ids=["alike", "sent", "acknowledged", "delivered only", "delivered"],
+)
+def test_records_before_and_after_an_event_are_not_in_one_range(
+    first: dict[str, int], other: dict[str, int], apart: bool
+) -> None:
+    rows = [
+        {"topic": "trial", "partition": 0, "offset": n} | {name: at * SECOND for name, at in one.items()}
+        for n, one in enumerate((first, other))
+    ]
+    known = evidence(by_hand("send a ok @0", *_MOVED))
+    # (Without the terms, nothing else tells them apart.)
+    assert len(record_ranges([pa.Table.from_pylist(rows, COLUMNS)], {}, 64, evidence=known)) == 1 + apart
+
+
+def test_ranges_with_different_decisions_are_not_joined() -> None:
+    decisions = [Decision(Ruling(standing, "why", "source")) for standing in (Standing.PERMITTED, Standing.VIOLATION)]
+    parts = [replace(record_range(5 * n, 5 * n + 4), decision=one) for n, one in enumerate(decisions)]
+    assert joined(parts, 64) == parts
+    alike = [replace(one, decision=decisions[0]) for one in parts]
+    assert [(one.first_offset, one.last_offset) for one in joined(alike, 64)] == [(0, 9)]
 
 
 def test_the_rows_of_each_range_are_known() -> None:

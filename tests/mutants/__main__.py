@@ -1,4 +1,4 @@
-"""Change one rule of checkers/evidence at a time, and say which test finds it out.
+"""Change one rule of checkers at a time, and say which test finds it out.
 
 .venv/bin/python -m tests.mutants                    all mutants of tests/mutants/table.py: 6 minutes
 .venv/bin/python -m tests.mutants walk joins         those of these modules

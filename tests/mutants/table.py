@@ -1,4 +1,5 @@
-"""The mutants of the rules of checkers/evidence that accuse or excuse: each is one rule that is a little wrong.
+"""The mutants of the rules that accuse, excuse, or stand in the way of ``valid``: each is one rule that is a little
+wrong.
 
 `python -m tests.mutants` says which test finds each of them out.
 """
@@ -13,9 +14,9 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-_PACKAGE = "checkers.evidence"
-OWN = "checkers/evidence"
 _ROOT = Path(__file__).parents[2]
+#: The package of all modules that are changed.
+OWN = str(_ROOT / "checkers")
 
 #: A function: its file, and its first line.
 Function = tuple[str, int]
@@ -23,8 +24,8 @@ Function = tuple[str, int]
 
 @dataclass(frozen=True)
 class Mutant:
-    """A module of checkers/evidence in which the text ``right``, which it has once, is replaced by ``wrong``.
-    ``breaks``: what the mutant does wrong."""
+    """A module of checkers/evidence, or of checkers, in which the text ``right``, which it has once, is replaced by
+    ``wrong``. ``breaks``: what the mutant does wrong."""
 
     module: str
     right: str
@@ -34,7 +35,7 @@ class Mutant:
     @property
     def path(self) -> Path:
         """The file of the module."""
-        return _ROOT / OWN / f"{self.module}.py"
+        return next(Path(OWN).rglob(f"{self.module}.py"))
 
     @cached_property
     def text(self) -> str:
@@ -61,19 +62,20 @@ class Mutant:
 
     def apply(self) -> None:
         """Change the module in this process, also for whoever has imported its functions and classes."""
-        module = import_module(f"{_PACKAGE}.{self.module}")
+        module = import_module(".".join(self.path.relative_to(_ROOT).with_suffix("").parts))
         changed = ModuleType(module.__name__)
         exec(compile(self.changed, str(module.__file__), "exec"), vars(changed))
         _become(vars(module), vars(changed))
         for name, value in vars(changed).items():
-            if isinstance(value, int) and value != getattr(module, name):
+            of_words = isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+            if (isinstance(value, int) or of_words) and value != getattr(module, name):
                 setattr(module, name, value)
 
 
 def _become(own: Mapping[str, Any], changed: Mapping[str, Any]) -> None:
     """Give functions, and those of classes, the code of the ``changed`` ones of the same names."""
     for name, value in own.items():
-        is_class = isinstance(value, type) and value.__module__.startswith(_PACKAGE)
+        is_class = isinstance(value, type) and value.__module__.startswith("checkers.")
         if is_class and changed[name] is not value:
             _become(vars(value), vars(changed[name]))
         elif name in changed and (function := _function(value)) is not None:
@@ -105,6 +107,7 @@ def numbered(mutants: Iterable[Mutant]) -> Iterator[tuple[str, Mutant]]:
 NEAR = {
     "acting": ("acting", "elections", "takeovers"),
     "again": ("again", "holders", "written"),
+    "copies": ("copies", "judge"),
     "decision": ("holders", "neighbours", "hanging"),
     "elections": ("elections", "holders", "silence", "late_isrs"),
     "evidence": ("holders", "elections"),
@@ -116,7 +119,9 @@ NEAR = {
     "leadership": ("leadership", "elections", "holders"),
     "neighbours": ("neighbours", "holders", "causes"),
     "own_reports": ("elections", "folded", "holders"),
+    "preconditions": ("preconditions",),
     "reach": ("reach", "causes"),
+    "record_ranges": ("record_ranges", "folded", "causes"),
     "spare_offsets": ("spare_offsets", "neighbours", "causes"),
     "standing": ("causes", "holders", "record_ranges", "final_logs", "findings", "holes"),
     "spread": ("late_isrs", "joining", "holders", "holders_twins"),
@@ -769,6 +774,150 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("and not own.unseen(sent_ns, case.delivered_ns)", "", "no unreported leader wrote what vanished"),
         ("len(known.faults) - 1).wipes", "0).wipes", "a wipe in doubt did nothing"),
         ("if term.epoch == case.epoch]", "]", "what vanished is of every epoch"),
+    ),
+    "copies": (
+        ("stands is None or stands > 1 or", "stands is None or", "two copies stand in the final log"),
+        ("stands > 1 or len(there) != missing", "stands > 1", "copies that did not vanish are excused"),
+        ('join_type="left semi"', 'join_type="left outer"', "what vanished besides counts as a copy"),
+        ("row[1:] == row[:-1]) & (", "row[1:] == row[:-1]) | (", "two copies of one term are of two"),
+        ("stands >= 0) & (stands < epoch)", "stands >= 0) & (stands > epoch)", "an older copy stands"),
+        ("True if known.all() and not older", "True if not older", "copies without an epoch are apart"),
+        ("losses is None or vanished is False", "losses is None", "copies that stand are excused"),
+        ("doubt = doubt or _HELD_BACK", "doubt = doubt", "a copy that came late is excused"),
+        (
+            "if not held_back(history, possible_faults(history.faults)[-1], late):",
+            "if False:",
+            "a fault need not have held a late copy back",
+        ),
+        ("(history.faults)[-1], late", "(history.faults)[0], late", "a fault in doubt held nothing back"),
+        (
+            "or doubt is None or ruling.standing is not Standing.PERMITTED",
+            "or doubt is None",
+            "a violation is in doubt",
+        ),
+        ("if _has_any(one, wrong):", "if False:", "a loss excuses what came late"),
+        ("if _has_any(one, perhaps):", "if False:", "a loss excuses what was held back"),
+        ("[first, last + 1]", "[first, last]", "the last record of a range is excused"),
+        (
+            "one.decision is None or one.standing is not Standing.PERMITTED",
+            "one.decision is None",
+            "what is undecided is wrong",
+        ),
+        ("once[here] & (late & ~held | twice)", "once[here] & (late & ~held)", "one leader may write a record twice"),
+        ("once[here] & (late & ~held | twice)", "late & ~held | twice", "what was handed over again came late"),
+        ("once[here] & late & held]", "once[here] & held]", "a fault makes a copy late"),
+        ("| (not moved)", "| moved", "what moved came late"),
+        ("& addressed(own, epochs, until[here])", "", "a request waits for a leader of whom nobody knows"),
+        (
+            "twice &= ~beside[here] & ~_resent(",
+            "twice &= ~_resent(",
+            "one that was given up makes nobody write others twice",
+        ),
+        ("~beside[here] & ~_resent(each[of], known.configuration, *in_flight)", "~beside[here]", "nobody sends again"),
+        (
+            "if moved and known.configuration.idempotence else None",
+            "if moved else None",
+            "a producer that is not idempotent begins an epoch",
+        ),
+        (
+            "if configuration.idempotence:\n        return",
+            "if False:\n        return",
+            "an idempotent producer's record is written again",
+        ),
+        ("may if configuration.retries else may &", "may if True else may &", "without retries a record is sent again"),
+        ("(terms == 1) & ~unseen", "(terms >= 1) & ~unseen", "of several leaders the last acknowledged it"),
+        ("[*map(ruled, ranges)]", "[*ranges]", "a loss excuses every copy"),
+    ),
+    "record_ranges": (
+        ("max(BESIDE, -(-offsets", "min(BESIDE, -(-offsets", "buckets have no least width"),
+        ("* max(partitions, 1) //", "//", "the number of buckets grows with that of partitions"),
+        ("HANDED_ON_NS) if tells", "0) if tells", "a consumer hands on at once what it fetched"),
+        ("return not configuration.grouped", "return True", "members of a group hand on at once what they fetched"),
+        (
+            "pc.coalesce(acknowledged_ns, read_ns)",
+            "pc.coalesce(read_ns, acknowledged_ns)",
+            "it was there by a delivery",
+        ),
+        ("np.maximum(begun, 1) if own", "begun if own", "what came before the first report is of no leader"),
+        ('at[here], side="right")', 'at[here], side="left")', "a term begins after its first report"),
+        ('sent[here], side="right")', 'at[here], side="right")', "records sent before and after an event are folded"),
+        (
+            'until[here], side="right")',
+            'sent[here], side="right")',
+            "records acknowledged before and after an event are folded",
+        ),
+        ('edges, offsets[here], side="right")', "edges, 0 * offsets[here])", "records of several epochs are folded"),
+        (
+            "*of_bucket, sent_at, until_at, read_at,",
+            "*of_bucket, sent_at, until_at, until_at,",
+            "deliveries are folded",
+        ),
+        ('"last_sent_ns": "max"', '"last_sent_ns": "min"', "the last was sent when the first was"),
+        ('"first_until_ns": "min"', '"first_until_ns": "max"', "the first was acknowledged when the last was"),
+        ('"until_ns": "max", "read_ns"', '"until_ns": "min", "read_ns"', "all were there when the first was"),
+        (
+            "0 < other.first_offset - one.last_offset <= width",
+            "other.first_offset - one.last_offset <= width",
+            "what is below continues it",
+        ),
+        (
+            "span.from_ns <= other.first_ns <= span.to_ns",
+            "span.from_ns <= other.first_ns",
+            "a deposed leader leads for ever",
+        ),
+        ("== span.observer", "!= span.observer", "others tell for a leader that it leads"),
+        (
+            "(one.of, one.term, one.hole, one.decision) !=",
+            "(one.of, one.term, one.hole, other.decision) !=",
+            "ranges with different decisions are joined",
+        ),
+        (
+            "return one.last_offset is other.first_offset",
+            "return True",
+            "a range without offsets is joined with one that has some",
+        ),
+        ("if part.acknowledged] or [one, other]", "] or [one, other]", "a joined run has the times of what was sent"),
+    ),
+    "preconditions": (
+        ("[] if ended_early else", "", "a timeline that ended early lacks rows"),
+        ("if not run.final_read:", "if False:", "an imported history has no faults"),
+        ("summary.attempted > 0", "summary.attempted >= 0", "nothing need be sent"),
+        ("summary.acknowledged >= requires", "summary.acknowledged > requires", "one more write is required"),
+        ('or rows[name]["kind"] != kind', "", "a fault of another kind has the name of a step"),
+        ("sum(ELECTION in step for step in steps)", "0", "an election that was asked for needs no row"),
+        ("others <= kinds for", "others == kinds for", "a draw from fewer kinds needs no row"),
+        ("left -= unnamed", "", "the rows of steps without a name are those of a draw"),
+        ('if row["effective"] and not _begun(row)', "if not _begun(row)", "a fault that did not act needs a beginning"),
+        ('if not row["effective"]]', 'if row["effective"] is None]', "a fault in vain took effect"),
+        ('for row in faults if row["effective"]) or', "for row in faults) or", "a fault in vain is a test of loss"),
+        (
+            'or run.configuration.acks == "0":\n        return []\n    counts',
+            ":\n        return []\n    counts",
+            "with acks=0 writes must be at risk",
+        ),
+        ("bool(at_risk)", "True", "no write need be at risk"),
+        ('[run.lasting.get(name) or row["nodes"]]', '[row["nodes"]]', "what was healed of a fault lasts"),
+        ("not (still_on and nodes", "not (nodes", "a fault of no node may stay"),
+        ("if not step.met]\n    return", "if step.met is None]\n    return", "a step need not be met"),
+        (
+            'row["last_ack_ns"] < since',
+            'row["last_ack_ns"] <= since',
+            "a partition that served when the fault was over did not serve",
+        ),
+        ("since = max(over", "since = min(over", "a partition need only serve after the first heal"),
+        ('"injected_ns" if _stays(row, run) else "healed_ns"', '"healed_ns"', "what stays was never over"),
+        ("over is None or (ended is not None and over > ended)", "over is None", "what the drain healed was healed"),
+        ("over > ended)", "over >= ended)", "what was healed when the drain began was not"),
+        ("in {DRAIN, FINAL_READ}", "in {FINAL_READ}", "what was healed after the last writes was healed"),
+        ("bool(seen) and not gaps", "not gaps", "nobody need observe the cluster"),
+        ("bool(seen) and not gaps", "bool(seen)", "brokers may be silent while a partition is written to"),
+        ("met = bool(leading) and", "met =", "a leader that nobody saw stayed"),
+        ("len(leading) > 1", "len(leading) > 0", "a leader that stayed has changed"),
+        ("unread = {*known} -", "unread = set() -", "a partition may be left out of the final read"),
+        ('if not row["complete"]]', 'if row["complete"] is None]', "a log may be read in part"),
+        ("bool(listed) and not short", "not short", "no log need be read"),
+        ('if row["log_start"] > 0]', 'if row["log_start"] > 9]', "retention may delete the beginning of a log"),
+        ("if maybe_deleted else []", "if False else []", "retention may have deleted what was acknowledged"),
     ),
 }
 

@@ -1,0 +1,192 @@
+"""Which losses excuse a record's other copies, and which copies no loss excuses."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+
+from checkers.evidence import copies
+from checkers.evidence.copies import sent_again_for_loss, without_late_copies
+from checkers.evidence.decision import Decision
+from checkers.evidence.late import LATE
+from checkers.evidence.losses import Losses
+from checkers.evidence.store import AnomalyStore
+from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, DUPLICATED, REAL_TIME_ORDER, VANISHED, Anomaly
+from harness.core.guarantees import Ruling
+from harness.core.verdict import Standing
+from harness.history.stored_run import StoredRun
+from tests.checkers.notation import SECOND, by_hand, write
+from tests.checkers.ranges import record_range
+from tests.checkers.test_holders import evidence
+from tests.checkers.test_judge import COPIES, rows_in
+from tests.checkers.test_reach import MOVED, MOVED_BACK, NO_IDEMPOTENCE, SLOW, WRITTEN_TWICE, history
+
+UNCLEAN = {"unclean_election": True, "min_insync_replicas": 1}
+
+
+def _ruled(standing: Standing, first: int = 1, last: int = 1) -> Any:
+    return record_range(first, last, decision=Decision(Ruling(standing, "why", "source")))
+
+
+def _standing(
+    run: Path,
+    anomaly: Anomaly,
+    lines: Sequence[str],
+    *ranges: Any,
+    settings: dict[str, Any] | None = None,
+    moved_to: int = 2,
+    again: bool = False,
+) -> list[Standing | None]:
+    """The standings of ranges of the record r, which is not where it was acknowledged, but at ``moved_to``. ``again``:
+    another incarnation of its producer handed it over again."""
+    told = by_hand(*lines)
+    send = next(row for row in told.rows["sends"] if row["record_id"] == told.ids["r"])
+    row = {name: send[name] for name in ("topic", "partition", "record_id", "offset", "worker")}
+    row |= {"sent_ns": send["invoked_ns"], "acknowledged_ns": send["completed_ns"], "read_offset": moved_to}
+    configuration = {**UNCLEAN, **(settings or {})}
+    known, found = history(run, [row], *lines, **configuration)
+    if again:
+        told.rows["sends"].append(send | {"incarnation": 1})
+        write(run, [told], **configuration)
+        known = replace(known, stored=StoredRun.open(run))
+    after = without_late_copies(known, anomaly, found, ranges, evidence(told, **configuration))
+    return [one.standing for one in after]
+
+
+def _acknowledged_at_27(lines: Sequence[str]) -> list[str]:
+    return [line.replace("t10..11", "t10..27") for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("lines", "elsewhere", "behind"),
+    [
+        (MOVED, Standing.VIOLATION, Standing.VIOLATION),
+        ((*MOVED, SLOW), Standing.VIOLATION, Standing.VIOLATION),
+        (MOVED_BACK, Standing.VIOLATION, Standing.VIOLATION),
+        ((*MOVED_BACK, SLOW), Standing.UNDECIDED, Standing.UNDECIDED),
+        ((*MOVED_BACK, "fault s b1 12..15 kind=slow plane=all"), Standing.VIOLATION, Standing.VIOLATION),
+        ((*MOVED_BACK, f"{SLOW} unknown=b1"), Standing.UNDECIDED, Standing.UNDECIDED),
+        (_acknowledged_at_27(MOVED), Standing.PERMITTED, Standing.VIOLATION),
+    ],
+    ids=[
+        *("late", "of one that nobody knew", "nothing held it back", "held back", "slow after it", "held back perhaps"),
+        "acknowledged after the election",
+    ],
+)
+def test_a_loss_excuses_no_copy_that_came_when_another_had_been_acknowledged(
+    lines: Sequence[str], elsewhere: Standing, behind: Standing, tmp_path: Path
+) -> None:
+    permitted = _ruled(Standing.PERMITTED)
+    got = [
+        _standing(tmp_path / anomaly.name, anomaly, lines, permitted)
+        for anomaly in (ACKNOWLEDGED_ELSEWHERE, REAL_TIME_ORDER)
+    ]
+    assert got == [[elsewhere], [behind]]
+
+
+def test_it_may_excuse_what_another_incarnation_handed_over_again(tmp_path: Path) -> None:
+    permitted = _ruled(Standing.PERMITTED)
+    assert _standing(tmp_path / "once", REAL_TIME_ORDER, MOVED, permitted) == [Standing.VIOLATION]
+    assert _standing(tmp_path / "twice", REAL_TIME_ORDER, MOVED, permitted, again=True) == [Standing.PERMITTED]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "standing"),
+    [(1, 1, Standing.VIOLATION), (0, 1, Standing.VIOLATION), (0, 0, Standing.PERMITTED), (2, 9, Standing.PERMITTED)],
+)
+def test_only_the_range_that_has_a_late_copy_is_not_excused(
+    first: int, last: int, standing: Standing, tmp_path: Path
+) -> None:
+    assert _standing(tmp_path, ACKNOWLEDGED_ELSEWHERE, MOVED, _ruled(Standing.PERMITTED, first, last)) == [standing]
+
+
+def test_what_is_undecided_besides_stays_so(tmp_path: Path) -> None:
+    ranges = _ruled(Standing.PERMITTED), _ruled(Standing.UNDECIDED)
+    found = _standing(tmp_path, ACKNOWLEDGED_ELSEWHERE, MOVED, *ranges)
+    assert found == [Standing.VIOLATION, Standing.UNDECIDED]
+
+
+@pytest.mark.parametrize(
+    ("lines", "settings", "standing"),
+    [
+        (WRITTEN_TWICE, {}, Standing.VIOLATION),
+        ((*WRITTEN_TWICE, SLOW), NO_IDEMPOTENCE, Standing.PERMITTED),
+        (WRITTEN_TWICE, NO_IDEMPOTENCE, Standing.VIOLATION),
+        ((*WRITTEN_TWICE, SLOW), {"idempotence": False, "retries": 0}, Standing.VIOLATION),
+        ((*WRITTEN_TWICE, SLOW), {}, Standing.VIOLATION),
+        ((*WRITTEN_TWICE, "send x info t5..10.5"), {}, Standing.PERMITTED),
+        ((*WRITTEN_TWICE, "send x info t5..9"), {}, Standing.VIOLATION),
+        ((*WRITTEN_TWICE, "send x info t5..10.5"), {"idempotence": False, "retries": 0}, Standing.VIOLATION),
+        (_acknowledged_at_27(WRITTEN_TWICE), {}, Standing.PERMITTED),
+    ],
+    ids=[
+        *("idempotent", "sent again", "no reason to send it again", "no retries", "idempotent, slow"),
+        *("one beside it given up", "one given up before it", "not idempotent, one given up"),
+        "perhaps of the next leader",
+    ],
+)
+def test_a_loss_excuses_no_copy_that_one_leader_wrote_twice(
+    lines: Sequence[str], settings: dict[str, Any], standing: Standing, tmp_path: Path
+) -> None:
+    permitted = _ruled(Standing.PERMITTED, 9, 9)
+    got = _standing(tmp_path, ACKNOWLEDGED_ELSEWHERE, lines, permitted, settings=settings, moved_to=1)
+    assert got == [standing]
+
+
+class _Lost:
+    """Losses of which all are ruled alike."""
+
+    def __init__(self, standing: Standing | None) -> None:
+        self._ranges = [] if standing is None else [_ruled(standing)]
+
+    def ranges(self, anomaly: Anomaly) -> list[Any]:
+        return self._ranges if anomaly is VANISHED else []
+
+
+_DOUBTFUL = COPIES | {"epochs": [-1, 1]}
+_OF_ONE_TERM = COPIES | {"epochs": [1, 1]}
+_IN_TIME: list[dict[str, Any]] = []
+_LATE = [{"topic": "trial", "partition": 0, "sent_ns": 10 * SECOND, "acknowledged_ns": 11 * SECOND, "addressed": True}]
+
+
+@pytest.mark.parametrize(
+    ("found", "late", "faults", "loss", "standing"),
+    [
+        (COPIES, _IN_TIME, (), Standing.PERMITTED, Standing.PERMITTED),
+        (COPIES, _IN_TIME, (), Standing.VIOLATION, Standing.VIOLATION),
+        (COPIES, _IN_TIME, (), Standing.UNDECIDED, Standing.UNDECIDED),
+        (COPIES, _IN_TIME, (), None, None),
+        (_DOUBTFUL, _IN_TIME, (), Standing.PERMITTED, Standing.UNDECIDED),
+        (_DOUBTFUL, _IN_TIME, (), Standing.VIOLATION, Standing.VIOLATION),
+        (_OF_ONE_TERM, _IN_TIME, (), Standing.PERMITTED, None),
+        (COPIES, _LATE, (), Standing.PERMITTED, None),
+        (COPIES, _LATE, (SLOW,), Standing.PERMITTED, Standing.UNDECIDED),
+        (COPIES, _LATE, (f"{SLOW} unknown=b1,b2",), Standing.PERMITTED, Standing.UNDECIDED),
+        (COPIES, _LATE, (SLOW,), Standing.VIOLATION, Standing.VIOLATION),
+    ],
+    ids=[
+        *("of a permitted loss", "of a violation", "of a loss of which nobody knows", "of none"),
+        *("perhaps", "perhaps, of a violation", "of one term", "late", "held back", "held back perhaps"),
+        "held back, of a violation",
+    ],
+)
+def test_a_record_that_was_sent_again_because_it_was_lost_is_ruled_as_the_loss(
+    found: dict[str, Any],
+    late: list[dict[str, Any]],
+    faults: Sequence[str],
+    loss: Standing | None,
+    standing: Standing | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(copies, "late_copies", lambda *_: pa.Table.from_pylist(late, LATE))
+    gone = {name: COPIES[name] for name in ("topic", "partition", "record_id", "offset")}
+    duplicated = rows_in(tmp_path / "duplicated", found)
+    kept = AnomalyStore({DUPLICATED.name: duplicated, VANISHED.name: rows_in(tmp_path / "vanished", gone)})
+    known, _ = history(tmp_path / "run", [gone], *MOVED, *faults)
+    ruling = sent_again_for_loss(known, kept, cast(Losses, _Lost(loss)))
+    assert (ruling and ruling.standing) is standing
+    assert sent_again_for_loss(known, kept, None) is None
