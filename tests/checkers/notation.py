@@ -2,6 +2,7 @@
 
 send a ok @0              record a was sent and acknowledged at offset 0 (also: fail, info; worker: w1; partition: p1)
 send a ok @0 i1           … by its worker's second incarnation
+send a ok @0 i1 again     … which handed it over again, after the first had
 send a ok @0 k1           … under the key k1
 send a ok @0 t1..2        … invoked at 1 s, completed at 2 s (t1.. is still in flight)
 final a @0                the final read found it there (also: live, replica; partition: p1; topic: elsewhere)
@@ -82,7 +83,8 @@ class HandHistory:
         name, outcome, *more = words
         worker = self.first_worker + int(_tagged("w", more) or 0)
         sequence = sum(row["worker"] == worker for row in self.rows["sends"])
-        self.ids[name] = record_id(worker, sequence)
+        if "again" not in more:
+            self.ids[name] = record_id(worker, sequence)
         invoked, completed = _span(_tagged("t", more) or f"{len(self.rows['sends'])}..{len(self.rows['sends']) + 1}")
         self.rows["sends"].append(
             {
