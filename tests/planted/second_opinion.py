@@ -40,7 +40,8 @@ class Rules:
 
 @dataclass(frozen=True)
 class Opinion:
-    """``standing``: UNDECIDED is no opinion. ``must``: who must have had the record. ``took``: the leader epoch that
+    """``standing``: UNDECIDED is no opinion. ``must``: who must have had the record; ``at_first``: those
+    of them when it was acknowledged, or committed. ``took``: the leader epoch that
     took it; None where no election did, or where nobody can tell which. ``term``: the leader epoch that it is of.
     ``may_be_either``: all was observed, but not whether the leader of ``took`` had it, and no leader after that one
     must have had it."""
@@ -51,6 +52,7 @@ class Opinion:
     took: int | None = None
     term: int | None = None
     may_be_either: bool = False
+    at_first: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -153,13 +155,18 @@ class _Partition:
         terms = self._terms(gone)
         if not terms or None in terms:
             return Opinion(Standing.UNDECIDED, "nobody told of its term")
-        said = [self._in_term(gone, term) for term in terms if term is not None]
+        said = [
+            replace(self._in_term(gone, term), at_first=frozenset(self._must(gone, term, later=False)))
+            for term in terms
+            if term is not None
+        ]
         alike = {one.standing for one in said}
         must = frozenset[int].intersection(*(one.must for one in said))
+        at_first = frozenset[int].intersection(*(one.at_first for one in said))
         took = {one.took for one in said}
         if len(alike) > 1:
-            return Opinion(Standing.UNDECIDED, "it may be of several terms", must)
-        return replace(said[0], must=must, took=took.pop() if len(took) == 1 else None)
+            return Opinion(Standing.UNDECIDED, "it may be of several terms", must, at_first=at_first)
+        return replace(said[0], must=must, at_first=at_first, took=took.pop() if len(took) == 1 else None)
 
     def _in_term(self, gone: Gone, term: int) -> Opinion:
         """What is said of it if it was of this term."""
@@ -205,16 +212,17 @@ class _Partition:
 
     # Who had it.
 
-    def _must(self, gone: Gone, term: int) -> set[int]:
-        """Who must have had it in its term: its leader; and, of what is committed, the ISR."""
+    def _must(self, gone: Gone, term: int, later: bool = True) -> set[int]:
+        """Who must have had it in its term: its leader; and, of what is committed, the ISR. ``later``: also those who
+        joined that then."""
         leader, committed_ns = self.leaders[term], self._committed_ns(gone, term)
         if committed_ns is None:
             return {leader}
         around = self._told_around(gone.invoked_ns, committed_ns + self.rules.lag_ns)
         # (The same leader may commit it in its next term, which a smaller ISR began.)
         isrs = [{*row["isr"]} for row in around if row["leader_epoch"] >= term]
-        later = [*self._own(term, committed_ns + _ANSWERED_WITHIN)]
-        return {leader}.union(set.intersection(*isrs) if isrs else (), *(row["isr"] for row in later))
+        joined = [*self._own(term, committed_ns + _ANSWERED_WITHIN)] if later else []
+        return {leader}.union(set.intersection(*isrs) if isrs else (), *(row["isr"] for row in joined))
 
     def _committed_ns(self, gone: Gone, term: int) -> int | None:
         """By when the leader of its term had committed it; None where nobody knows of it."""

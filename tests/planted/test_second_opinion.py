@@ -24,6 +24,9 @@ _CHUNK = 20
 
 #: Of such a part of the records, at least, there is an opinion.
 _MOSTLY = 0.5
+#: Of such a part of those of which both name holders, at least, these are the same. (Each knows some that the other
+#: leaves open.)
+_NEARLY_ALL = 0.8
 
 _CONTRARY = {("permitted", "violation"), ("violation", "permitted")}
 _WRONG = {(Permits.YES, "violation"), (Permits.NO, "permitted"), (Permits.SHOWN, "permitted")}
@@ -40,6 +43,9 @@ class Compared(NamedTuple):
     judge: str
     second: str
     because: str
+    must: frozenset[int]
+    need_not: frozenset[int]
+    second_must: frozenset[int]
 
 
 def _compared(seeds: Iterable[int], seen: Seen = Seen.OFTEN) -> list[Compared]:
@@ -56,7 +62,8 @@ def _of(seed: int, seen: Seen) -> Iterator[Compared]:
     for (anomaly, record_id), (loss, decision) in judged.items():
         opinion = said[anomaly, record_id]
         at = loss.place[1], loss.record.offset
-        yield Compared(seed, anomaly, *at, loss.permits, decision.standing, opinion.standing, opinion.because)
+        said_by = decision.standing, opinion.standing, opinion.because
+        yield Compared(seed, anomaly, *at, loss.permits, *said_by, decision.must, decision.need_not, opinion.at_first)
 
 
 def _agree(found: list[Compared]) -> None:
@@ -67,8 +74,18 @@ def _agree(found: list[Compared]) -> None:
     assert len(told) >= _MOSTLY * len(found)
 
 
+def _agree_on_holders(found: list[Compared]) -> None:
+    """Who must have had a record at first."""
+    assert [one for one in found if one.second_must & one.need_not] == []
+    named = [one for one in found if one.must and one.second_must]
+    assert len(named) >= _MOSTLY * len(found)
+    assert sum(one.must == one.second_must for one in named) >= _NEARLY_ALL * len(named)
+
+
 def test_the_judge_contradicts_the_second_opinion_of_no_lost_record() -> None:
-    _agree(_compared(_SOME))
+    found = _compared(_SOME)
+    _agree(found)
+    _agree_on_holders(found)
 
 
 @pytest.mark.parametrize(
