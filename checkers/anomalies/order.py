@@ -41,14 +41,17 @@ AFTER_A_LATER_SEND = "after_sent_ns > acknowledged_ns"
 
 def real_time_order(unsettled: Candidates) -> DataFrame:
     """Every record with the last-sent record that is before it in its partition. The rule: the record was acknowledged
-    before that one was sent.
+    before that one was sent. (It need not stand where it was acknowledged: then the first copy is gone from there.)
 
     A send is stamped before its hand-over, and an acknowledgement after its arrival, so a correct order never looks
     broken. Guarantee: a leader appends at the end of the log, and acknowledges what it has appended (Kafka design,
-    Replication). Returns: RECORD, after_record, after_offset, after_sent_ns, in_transaction (as of what is lost)
+    Replication). Returns: RECORD (as acknowledged, if the offset is known), read_offset, after_record, after_offset,
+    after_sent_ns, in_transaction (as of what is lost)
     """
     after = overtaken(unsettled, PARTITION, "invoked_ns")
-    return after.selectExpr(*OF_SEND, *_witness("invoked_ns", "after_sent_ns"), *in_transaction(unsettled.history))
+    as_acknowledged = ["coalesce(acknowledged_at, offset) as offset" if name == "offset" else name for name in OF_SEND]
+    told = [*as_acknowledged, "offset as read_offset", *_witness("invoked_ns", "after_sent_ns")]
+    return after.selectExpr(*told, *in_transaction(unsettled.history))
 
 
 def overtaken(unsettled: Candidates, lane: list[str], value: str) -> DataFrame:

@@ -137,7 +137,7 @@ def _late_offsets(history: History, anomaly: Anomaly, stored: StoredRows, known:
     for piece in stored.pieces(pa.schema([*IN_FLIGHT, *columns.items()])):
         sent, until = (pc.fill_null(piece[name], NEVER).to_numpy() for name in ("sent_ns", "acknowledged_ns"))
         offsets = pc.fill_null(piece["offset"], -1).to_numpy()
-        stands = pc.fill_null(piece["read_offset"], -1).to_numpy() if moved else offsets
+        stands = pc.fill_null(piece["read_offset"], -1).to_numpy()
         once = _handed_over_once(history, piece)
         beside = ~once if others is None else beside_given_up(others, piece)
         for of, here in each_partition(piece["topic"], piece["partition"]):

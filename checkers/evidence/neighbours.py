@@ -131,14 +131,19 @@ def attached(
 def _taken_too(decision: Decision, beside: Decision | None) -> Decision:
     """The decision about records that the same event took as those ``beside`` them.
 
-    It is that of their neighbours if the same brokers must have had both; or if nobody knows which of the reported
-    leaders had these, and of the others that is one broker: the leader, from whose log the event took both. Otherwise
+    It is that of their neighbours if the same brokers must have had both. If nobody knows which of the reported leaders
+    had these, and of the others that is one broker, it is the leader from whose log the event took both; if more than
+    one leader may have acknowledged what it took, whoever need not have had the others may have had these. Otherwise
     they keep their own brokers, because they may have been acknowledged with another ISR."""
     if beside is None:
         return decision
-    reported = all(one.term is not None for one in decision.candidates)
-    if decision.must == beside.must or (not decision.must and len(beside.must) == 1 and reported):
+    if decision.must == beside.must:
         return beside
+    took = -1 if beside.event is None or beside.event.term is None else beside.event.term
+    of = [one.term for one in decision.candidates if one.may_go_with(took)]
+    if not decision.must and len(beside.must) == 1 and None not in of:
+        perhaps = beside.need_not - decision.need_not if len(of) > 1 else frozenset[int]()
+        return replace(beside, unknown=beside.unknown | perhaps, need_not=beside.need_not - perhaps)
     return replace(decision, ruling=beside.ruling, event=beside.event)
 
 

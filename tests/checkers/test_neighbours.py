@@ -152,6 +152,20 @@ def final_log(*epochs: tuple[int, int, int]) -> Log:
     return Log(*columns, int(columns[2].max(initial=-1)) + 1)
 
 
+def test_of_whom_it_is_unknown_it_stays_so_if_another_leader_may_have_had_what_was_taken() -> None:
+    """(The final log has what b2 wrote: the election took nothing of that.)"""
+    taken = replace(TAKEN, must=frozenset({1}), need_not=frozenset({2, 3, 4}))
+    unsure = replace(UNSURE, unknown=frozenset({1, 3}), need_not=frozenset({2, 4}))
+    either = (OF_B1, Candidate(1, 1, Standing.UNDECIDED, UNSURE.may_have))
+    spared = (OF_B1, Candidate(1, 1, Standing.VIOLATION))
+    log = final_log((0, 0, 4), (1, 5, 30))
+    for of, unknown in ((either, {3}), (spared, set[int]())):
+        parts = [part(0, 9, taken), part(10, 19, replace(unsure, candidates=of))]
+        found = attached(parts, 64, {TRIAL: log})[1].decision
+        assert found is not None
+        assert (found.must, found.unknown, found.need_not) == ({1}, unknown, {2, 3, 4} - unknown)
+
+
 @pytest.mark.parametrize(
     ("log", "standing"),
     [

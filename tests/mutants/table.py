@@ -413,7 +413,9 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("case.in_time is not False))", "case.in_time is True))", "an untimely end is in doubt"),
     ),
     "neighbours": (
-        ("== 1 and reported)", "== 1)", "what an unreported leader may have had is told as the neighbours'"),
+        ("== 1 and None not in of:", "== 1:", "what an unreported leader may have had is told as the neighbours'"),
+        ("if len(of) > 1 else", "if False else", "who need not have had the neighbours need not have had these"),
+        ("one.may_go_with(took)]", "True]", "leaders that the event spared may have had them"),
         ("return lowest <= (NEVER if", "return lowest < (NEVER if", "a violation at the same place is none"),
         ("or at is None or part.hole:", "or at is None:", "a hole is a violation of an election"),
         (

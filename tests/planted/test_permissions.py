@@ -16,7 +16,7 @@ from harness.core.guarantees import PERMISSIONS
 from harness.core.verdict import FoundAnomaly, Standing
 from tests.checkers.notation import by_hand, write
 from tests.planted.families import FAMILIES
-from tests.planted.permissions import AFTER, HOLE, ROWS, WAYS, Never, Plant, PlantedRow
+from tests.planted.permissions import ROWS, WAYS, Never, Plant, PlantedRow
 from tests.planted.together import rulings, write_together
 
 REACHES, CANNOT_BE_TOLD = "reaches it", "cannot be told"
@@ -90,20 +90,11 @@ _OF_FAMILIES = [
 ]
 
 
-#: By anomaly, the ways of which the judge does not say what it says of the loss: it looks at where the record stands at
-#: last, and not at how the first was lost.
-_OPEN = {"real_time_order": {AFTER, HOLE, "written again before"}}
-
-
-def _planted_as(name: str, anomaly: str, still_open: bool = False) -> dict[str, Plant]:
+def _planted_as(name: str, anomaly: str) -> dict[str, Plant]:
     """The plants of a row, by the way, as plants of another anomaly, where it can be one."""
     each_way = {way: plant for way, plant in each(ROWS[name]) if isinstance(plant, Plant)}
     shown = {way: FAMILIES[anomaly](plant.lines) for way, plant in each_way.items()}
-    return {
-        way: replace(each_way[way], lines=lines)
-        for way, lines in shown.items()
-        if lines and (way in _OPEN.get(anomaly, ())) == still_open
-    }
+    return {way: replace(each_way[way], lines=lines) for way, lines in shown.items() if lines}
 
 
 def _judged_otherwise(
@@ -130,15 +121,6 @@ def test_whatever_shows_that_a_record_is_gone_is_judged_as_its_loss(
     name: str, anomaly: str, one_task: bool, spark: SparkSession, tmp_path: Path
 ) -> None:
     assert _judged_otherwise(name, anomaly, _planted_as(name, anomaly), tmp_path, spark, one_task) == {}
-
-
-@pytest.mark.xfail(strict=True, reason="what shows a loss is excused by where the record stands at last")
-@pytest.mark.parametrize(
-    ("name", "anomaly"), [one for one in _OF_FAMILIES if one[1] in _OPEN and _planted_as(*one, still_open=True)]
-)
-def test_it_is_so_in_the_ways_that_are_still_open(name: str, anomaly: str, spark: SparkSession, tmp_path: Path) -> None:
-    planted = _planted_as(name, anomaly, still_open=True)
-    assert _judged_otherwise(name, anomaly, planted, tmp_path, spark, one_task=True) == {}
 
 
 _APART = [one for more in (False, True) for one in plants(more) if one.values[0] not in _TOGETHER]
