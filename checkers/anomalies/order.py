@@ -45,11 +45,11 @@ def real_time_order(unsettled: Candidates) -> DataFrame:
 
     A send is stamped before its hand-over, and an acknowledgement after its arrival, so a correct order never looks
     broken. Guarantee: a leader appends at the end of the log, and acknowledges what it has appended (Kafka design,
-    Replication). Returns: RECORD (as acknowledged, if the offset is known), read_offset, after_record, after_offset,
+    Replication). Returns: RECORD (as acknowledged), read_offset (where it stands), after_record, after_offset,
     after_sent_ns, in_transaction (as of what is lost)
     """
     after = overtaken(unsettled, PARTITION, "invoked_ns")
-    as_acknowledged = ["coalesce(acknowledged_at, offset) as offset" if name == "offset" else name for name in OF_SEND]
+    as_acknowledged = ["acknowledged_at as offset" if name == "offset" else name for name in OF_SEND]
     told = [*as_acknowledged, "offset as read_offset", *_witness("invoked_ns", "after_sent_ns")]
     return after.selectExpr(*told, *in_transaction(unsettled.history))
 

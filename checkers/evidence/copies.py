@@ -113,13 +113,18 @@ def without_late_copies(
     return [*map(ruled, ranges)]
 
 
+#: The place of records whose acknowledgement told no offset: one late copy among them counts for all.
+_UNKNOWN = -1
+
 _Places = dict[Partition, npt.NDArray[np.int64]]
 
 
 def _has_any(one: RecordRange, offsets: _Places) -> bool:
     first, last = one.first_offset, one.last_offset
-    if one.of not in offsets or first is None or last is None:
+    if one.of not in offsets:
         return False
+    if first is None or last is None:
+        return bool((offsets[one.of] == _UNKNOWN).any())
     return bool(np.diff(np.searchsorted(offsets[one.of], [first, last + 1])).any())
 
 
@@ -136,7 +141,7 @@ def _late_offsets(history: History, anomaly: Anomaly, stored: StoredRows, known:
     wrong, perhaps = dict[Partition, list[Times]](), dict[Partition, list[Times]]()
     for piece in stored.pieces(pa.schema([*IN_FLIGHT, *columns.items()])):
         sent, until = (pc.fill_null(piece[name], NEVER).to_numpy() for name in ("sent_ns", "acknowledged_ns"))
-        offsets = pc.fill_null(piece["offset"], -1).to_numpy()
+        offsets = pc.fill_null(piece["offset"], _UNKNOWN).to_numpy()
         stands = pc.fill_null(piece["read_offset"], -1).to_numpy()
         once = _handed_over_once(history, piece)
         beside = ~once if others is None else beside_given_up(others, piece)

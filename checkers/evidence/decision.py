@@ -57,13 +57,16 @@ class Event:
 class Candidate:
     """A term to which records may belong (None: that of an unreported leader), and their standing if they do.
 
-    ``may_have``: the terms whose leaders may have taken them in this case.
+    In this case: ``may_have``: the terms whose leaders may have taken them; ``must``, ``need_not``: the brokers that
+    must have had them, or need not.
     """
 
     term: int | None
     epoch: int | None
     standing: Standing
     may_have: frozenset[int] = frozenset()
+    must: frozenset[int] = frozenset()
+    need_not: frozenset[int] = frozenset()
 
     def may_go_with(self, term: int) -> bool:
         """Whether, if the records belong to this candidate, it may be permitted that the election of ``term`` took

@@ -113,7 +113,7 @@ def _of_faults(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) 
     each = [Walk(evidence, elections, anomaly, case, number, acting).decision() for number in numbers]
     unseen = _of_unseen(evidence, anomaly, elections, case, supposed)
     of = tuple(
-        Candidate(number, elections.terms[number].epoch, one.standing, one.may_have)
+        Candidate(number, elections.terms[number].epoch, one.standing, one.may_have, one.must, one.need_not)
         for number, one in zip(numbers, each, strict=True)
     )
     if unseen is not None:

@@ -131,20 +131,20 @@ def attached(
 def _taken_too(decision: Decision, beside: Decision | None) -> Decision:
     """The decision about records that the same event took as those ``beside`` them.
 
-    It is that of their neighbours if the same brokers must have had both. If nobody knows which of the reported leaders
-    had these, and of the others that is one broker, it is the leader from whose log the event took both; if more than
-    one leader may have acknowledged what it took, whoever need not have had the others may have had these. Otherwise
-    they keep their own brokers, because they may have been acknowledged with another ISR."""
-    if beside is None:
+    If only one leader may have acknowledged what the event took, it is theirs where the same brokers must have had
+    both. Otherwise the holders are known as far as it holds for every such leader. (The neighbours may have been
+    acknowledged by another, or with another ISR.)"""
+    if beside is None or beside.event is None or beside.event.term is None:
         return decision
-    if decision.must == beside.must:
+    took = beside.event.term
+    each = [one for one in decision.candidates if one.may_go_with(took)]
+    must, need_not = decision.must, decision.need_not
+    if each:
+        must, need_not = (frozenset.intersection(*of) for of in zip(*((c.must, c.need_not) for c in each), strict=True))
+    if must == beside.must and len({one.term for one in each}) <= 1:
         return beside
-    took = -1 if beside.event is None or beside.event.term is None else beside.event.term
-    of = [one.term for one in decision.candidates if one.may_go_with(took)]
-    if not decision.must and len(beside.must) == 1 and None not in of:
-        perhaps = beside.need_not - decision.need_not if len(of) > 1 else frozenset[int]()
-        return replace(beside, unknown=beside.unknown | perhaps, need_not=beside.need_not - perhaps)
-    return replace(decision, ruling=beside.ruling, event=beside.event)
+    unknown = (decision.must | decision.unknown | decision.need_not) - must - need_not
+    return replace(decision, ruling=beside.ruling, event=beside.event, must=must, unknown=unknown, need_not=need_not)
 
 
 def _chain(

@@ -78,33 +78,36 @@ def _every_fault(faults: Iterable[Row]) -> list[tuple[int, int | None]]:
 def _of_coordinator(history: History, faults: Iterable[Row]) -> list[tuple[int, int | None]]:
     """The same of each fault that cut members off from their coordinator, whichever broker that was if nobody knows; at
     most until the brokers name another."""
-    brokers, controllers = history.stored.brokers, history.run_file.controllers
-    named = _Coordinators(history.stored.table("observations", pc.field("coordinator").is_valid(), _NAMED))
+    names, controllers = history.stored.brokers, history.run_file.controllers
+    brokers = frozenset(names.values())
+    reports = history.stored.table("observations", pc.field("coordinator").is_valid(), _NAMED)
+    named = _Coordinators(reports, len(brokers))
     found: list[tuple[int, int | None]] = []
     for row in faults:
         begun, healed = row["injecting_ns"], row["healed_ns"]
-        if all(cuts_off(row, name, controllers) for name in brokers.values()):
+        if brokers and all(cuts_off(row, name, brokers, controllers) for name in brokers):
             found.append((begun, healed))
-        elif (number := named.at(begun)) in brokers and cuts_off(row, brokers[number], controllers):
+        elif (number := named.at(begun)) in names and cuts_off(row, names[number], brokers, controllers):
             over = [at for at in (healed, named.next_after(begun, number)) if at is not None]
             found.append((begun, min(over, default=None)))
     return found
 
 
 class _Coordinators:
-    """The broker that most brokers named as the group's coordinator, over time. ``reports``: observer, at_ns,
-    coordinator. A report counts for 3 s; if two brokers were named as often, nobody knows."""
+    """The broker that most of all ``brokers`` named as the group's coordinator, over time. ``reports``: observer,
+    at_ns, coordinator. A report counts for 3 s. (One that is cut off may name itself for ever.)"""
 
-    def __init__(self, reports: pa.Table) -> None:
-        distinct = reports.group_by(_NAMED).aggregate([]).sort_by("at_ns")
+    def __init__(self, reports: pa.Table, brokers: int) -> None:
+        distinct = reports.group_by(_NAMED).aggregate([]).sort_by([("at_ns", "ascending"), ("observer", "ascending")])
         last: dict[str, tuple[int, int]] = {}
         self._at: list[int] = []
         self._names: list[int | None] = []
         for observer, at_ns, coordinator in zip(*(distinct[name].to_pylist() for name in _NAMED), strict=True):
             last[observer] = (at_ns, coordinator)
-            votes = Counter(name for since, name in last.values() if at_ns - since <= FRESH_NS).most_common(2)
+            votes = Counter(name for since, name in last.values() if at_ns - since <= FRESH_NS)
+            [(name, count)] = votes.most_common(1)
             self._at.append(at_ns)
-            self._names.append(votes[0][0] if len(votes) == 1 or votes[0][1] > votes[1][1] else None)
+            self._names.append(name if 2 * count > brokers else None)
 
     def at(self, at_ns: int) -> int | None:
         """The coordinator at this time; None if nobody knows."""

@@ -282,19 +282,25 @@ def may_keep_answers(
     )
 
 
-def cuts_off(row: Row, coordinator: str, controllers: frozenset[str]) -> bool:
-    """Whether a fault cut members of a group off from its coordinator: it acted on this broker, or on the clients. If
-    it cut two groups of nodes from each other, it cut this broker from the clients; or from all ``controllers`` (with
-    ZooKeeper: its nodes), so that another broker coordinates the group."""
-    acted, plane = acted_on(row), row.get("plane")
-    if plane == Plane.REPLICATION:
-        return False
-    if not sides(row):
-        return not acted.isdisjoint({coordinator, Role.CLIENTS})
-    others = [other for one, other in opposite(row) if coordinator in acted & one]
-    served = plane in _SERVES and any(Role.CLIENTS in other for other in others)
-    fenced = hits_heartbeats(row) and any(controllers and controllers <= other for other in others)
-    return served or bool(fenced)
+def cuts_off(row: Row, coordinator: str, brokers: frozenset[str], controllers: frozenset[str]) -> bool:
+    """Whether a fault is known to cut members of a group off from its coordinator: this broker does not run, or its
+    answers to clients are late or do not arrive; or it cannot be elected (see ``unfit``) and another broker can, which
+    then coordinates the group."""
+    if any(does(row, what) for what in _UNFIT):
+        return not acted_on(row).isdisjoint({coordinator, Role.CLIENTS})
+    without_power = unfit(row, brokers, controllers)
+    moved = coordinator in without_power and without_power < brokers
+    return moved or coordinator in unreached(row) | _late_for_clients(row, brokers)
+
+
+def _late_for_clients(row: Row, brokers: frozenset[str]) -> frozenset[str]:
+    """The brokers between which and the clients a fault delays all traffic."""
+    if not does(row, Does.DELAYS) or row.get("plane") not in _SERVES:
+        return frozenset()
+    acted = acted_on(row)
+    if sides(row):
+        return acted & frozenset[str]().union(*(one for one, other in opposite(row) if Role.CLIENTS in other))
+    return brokers if Role.CLIENTS in acted else acted & brokers
 
 
 def hits_clients_only(row: Row) -> bool:

@@ -48,8 +48,7 @@ def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> Non
         ({1, 3}, set(), {1, 3}),
         ({1}, {1, 3}, {1}),
         ({1, 4}, {1, 3}, {1, 4}),
-        (set(), {1}, {1}),
-        (set(), {1, 3}, set()),
+        (set(), {1}, set()),
     ],
 )
 def test_who_must_have_had_it_is_known_from_its_own_leader_and_isr(
@@ -64,16 +63,6 @@ def test_who_must_have_had_it_is_known_from_its_own_leader_and_isr(
         assert found is not None
         assert (found.ruling, found.event, found.must) == (taken.ruling, taken.event, told)
         assert not found.must & (found.need_not | found.unknown)
-
-
-def test_who_must_have_had_it_stays_unknown_if_it_may_be_of_an_unreported_leader() -> None:
-    taken = replace(TAKEN, must=frozenset({1}), need_not=frozenset({2, 3}))
-    for term, told in ((0, {1}), (None, set[int]())):
-        of = (Candidate(1, 1, Standing.UNDECIDED, UNSURE.may_have), Candidate(term, None, Standing.PERMITTED))
-        unsure = replace(UNSURE, unknown=frozenset({1, 2, 3}), candidates=of)
-        found = attached([part(0, 9, taken), part(10, 19, unsure)], 64, {})[1].decision
-        assert found is not None
-        assert (found.standing, found.must) == (Standing.PERMITTED, told)
 
 
 def test_what_stands_beside_that_was_taken_by_it_too() -> None:
@@ -152,18 +141,28 @@ def final_log(*epochs: tuple[int, int, int]) -> Log:
     return Log(*columns, int(columns[2].max(initial=-1)) + 1)
 
 
-def test_of_whom_it_is_unknown_it_stays_so_if_another_leader_may_have_had_what_was_taken() -> None:
-    """(The final log has what b2 wrote: the election took nothing of that.)"""
+@pytest.mark.parametrize(
+    ("other", "must", "need_not"),
+    [
+        (Candidate(1, 1, Standing.VIOLATION, must=frozenset({3}), need_not=frozenset({2, 4})), {1}, {2, 3, 4}),
+        (Candidate(1, 1, Standing.PERMITTED, must=frozenset({3}), need_not=frozenset({2, 4})), set(), {2, 4}),
+        (Candidate(1, 1, Standing.PERMITTED, must=frozenset({1, 3}), need_not=frozenset({2, 4})), {1}, {2, 4}),
+        (Candidate(None, None, Standing.PERMITTED), set(), set()),
+    ],
+    ids=["the event took nothing of it", "another leader", "its heir", "an unreported one"],
+)
+def test_who_must_have_had_it_is_known_if_it_holds_for_each_leader_of_whose_the_event_took(
+    other: Candidate, must: set[int], need_not: set[int]
+) -> None:
+    """Beside it is what b1 must have had alone. (The final log has what b2 wrote.)"""
     taken = replace(TAKEN, must=frozenset({1}), need_not=frozenset({2, 3, 4}))
-    unsure = replace(UNSURE, unknown=frozenset({1, 3}), need_not=frozenset({2, 4}))
-    either = (OF_B1, Candidate(1, 1, Standing.UNDECIDED, UNSURE.may_have))
-    spared = (OF_B1, Candidate(1, 1, Standing.VIOLATION))
-    log = final_log((0, 0, 4), (1, 5, 30))
-    for of, unknown in ((either, {3}), (spared, set[int]())):
-        parts = [part(0, 9, taken), part(10, 19, replace(unsure, candidates=of))]
-        found = attached(parts, 64, {TRIAL: log})[1].decision
-        assert found is not None
-        assert (found.must, found.unknown, found.need_not) == ({1}, unknown, {2, 3, 4} - unknown)
+    of_b1 = replace(OF_B1, must=frozenset({1}), need_not=frozenset({2, 3, 4}))
+    unsure = replace(UNSURE, unknown=frozenset({1, 2, 3, 4}), candidates=(of_b1, other))
+    parts = [part(0, 9, taken), part(10, 19, unsure)]
+    found = attached(parts, 64, {TRIAL: final_log((0, 0, 4), (1, 5, 30))})[1].decision
+    assert found is not None
+    assert (found.standing, found.event) == (Standing.PERMITTED, taken.event)
+    assert (found.must, found.need_not, found.unknown) == (must, need_not, {1, 2, 3, 4} - must - need_not)
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ _BY_TURNS = (
     *("live a @0 r1 t105", "place assign r2 t106", "live a @0 r2 t107", "live b @1 r1 t108"),
 )
 #: The same, and b1 coordinates the group.
-_COORDINATED = (*_BY_TURNS, "saw b1 @0..120 leader=1 isr=1,2,3 coordinator=1")
+_COORDINATED = (*_BY_TURNS, *(f"saw b{n} @0..120 leader=1 isr=1,2,3 coordinator=1" for n in (1, 2)))
 #: Reader 1 was given a, and then c; no final read tells what stands between.
 _GAP = ("send a ok @0 t1..2", "send b ok @1 t2..3", "send c ok @2 t3..4", "live a @0 r1 t5", "live c @2 r1 t7")
 _B_WAS_READ = "live b @1 r2 t6"

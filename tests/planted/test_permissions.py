@@ -123,6 +123,22 @@ def test_whatever_shows_that_a_record_is_gone_is_judged_as_its_loss(
     assert _judged_otherwise(name, anomaly, _planted_as(name, anomaly), tmp_path, spark, one_task) == {}
 
 
+@pytest.mark.parametrize("name", [name for name, anomaly in _OF_FAMILIES if anomaly == "real_time_order"])
+def test_what_was_acknowledged_without_an_offset_is_permitted_in_no_way_that_missed_it(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Nobody knows where it stood first. (So nobody knows, either, whether another had been written there before.)"""
+    missed = {way for way in ROWS[name].misses if way != "written again before"}
+    planted = {way: plant.lines for way, plant in _planted_as(name, "real_time_order").items() if way in missed}
+    unplaced = [tuple(line.replace("send r ok @5", "send r ok") for line in lines) for lines in planted.values()]
+    topics = write_together(tmp_path, unplaced, **ROWS[name].settings)
+    found = rulings(tmp_path, spark, "real_time_order", one_task=True)
+    assert found.keys() >= {*topics}
+    assert [
+        way for way, topic in zip(planted, topics, strict=True) if found[topic].standing is Standing.PERMITTED
+    ] == []
+
+
 _APART = [one for more in (False, True) for one in plants(more) if one.values[0] not in _TOGETHER]
 
 
