@@ -496,8 +496,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "a fault that was over excuses two owners",
         ),
         (
-            "in brokers and cuts_off(row, brokers[number], controllers)",
-            "in brokers",
+            "in names and cuts_off(row, names[number], brokers, controllers)",
+            "in names",
             "any fault cuts it off",
         ),
         ("if brokers and all(cuts_off(", "if any(cuts_off(", "a fault of any broker cuts a coordinator off"),
