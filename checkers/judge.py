@@ -61,16 +61,21 @@ _MOST_FINDINGS = 10
 
 
 def judge(
-    directory: Path, spark: SparkSession, results: Path | None = None, checkers: Sequence[Checker] | None = None
+    directory: Path,
+    spark: SparkSession,
+    results: Path | None = None,
+    checkers: Sequence[Checker] | None = None,
+    one_task: bool | None = None,
 ) -> Verdict:
     """Judge the run stored in ``directory``, only from what is stored there: the same run gives the same verdict.
 
     Writes all records of each anomaly to ``<results>/anomalies/<name>/``, the traceback of a failed checker to
     ``<results>/checkers.log``, and no other file. ``results``: by default the run's directory. ``checkers``: by default
-    all that apply to the run. Raises HistoryError if the run cannot be judged at all.
+    all that apply to the run. ``one_task``: as of History.read; it never changes a verdict. Raises HistoryError if the
+    run cannot be judged at all.
     """
     try:
-        history = History.read(directory, spark, results)
+        history = History.read(directory, spark, results, one_task)
         return _judged(history, checkers_of(history.run_file) if checkers is None else checkers)
     except Exception as exc:
         damaged = damaged_file(exc)

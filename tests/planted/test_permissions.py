@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers import history
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from checkers.judge import judge
 from harness.core.anomalies import BY_NAME
@@ -39,8 +38,8 @@ def plants(more: bool) -> list[Any]:
     ]
 
 
-def judged(row: PlantedRow, plant: Plant, run: Path, spark: SparkSession) -> FoundAnomaly:
-    """What is found of a row's anomaly."""
+def judged(row: PlantedRow, plant: Plant, run: Path, spark: SparkSession, one_task: bool | None = None) -> FoundAnomaly:
+    """What is found of a row's anomaly. ``one_task``: as of History.read."""
     told = by_hand(*plant.lines)
     for send in told.rows["sends"]:
         gave_up = send["outcome"] == "info" and send["completed_ns"] is not None
@@ -51,7 +50,7 @@ def judged(row: PlantedRow, plant: Plant, run: Path, spark: SparkSession) -> Fou
     name = plant.anomaly or row.anomaly
     among = WITHOUT_FINAL_READ if "origin" in row.settings else CHECKERS
     checkers = [checker for checker in (*among, *CHECKERS) if checker.anomaly.name == name][:1]
-    return judge(run, spark, checkers=checkers).anomalies[name]
+    return judge(run, spark, checkers=checkers, one_task=one_task).anomalies[name]
 
 
 @pytest.mark.parametrize(("name", "way", "plant"), plants(more=False))
@@ -144,10 +143,9 @@ _APART = [one for more in (False, True) for one in plants(more) if one.values[0]
 
 @pytest.mark.parametrize(("name", "way", "plant"), _APART)
 def test_in_many_tasks_a_plant_is_judged_the_same(
-    name: str, way: str, plant: Plant, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, way: str, plant: Plant, spark: SparkSession, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(history, "ROWS_OF_ONE_TASK", 0)
-    found = judged(ROWS[name], plant, tmp_path, spark)
+    found = judged(ROWS[name], plant, tmp_path, spark, one_task=False)
     assert found.standing is plant.standing, found.because
 
 
