@@ -31,14 +31,16 @@ MAY_IMPORT = {
     "harness.suite": (*_RUN, "harness.run"),
     "harness.cli": (*_RUN, "harness.run", "harness.suite", "harness.importing"),
 }
-#: The floors of the checkers from the ground up: each imports of them only what stands before it, or on its own floor.
-FLOORS = (
-    ("checkers.evidence.leadership",),
-    ("checkers.history",),
-    ("checkers.scan",),
-    ("checkers.evidence",),
-    ("checkers.anomalies",),
-)
+_SCAN = ("checkers.evidence.leadership", "checkers.history", "checkers.scan")
+#: Each part of the checkers, and what it may import of the others. (Anomalies and evidence do not know each other.)
+PARTS = {
+    "checkers.evidence.leadership": (),
+    "checkers.history": ("checkers.evidence.leadership",),
+    "checkers.scan": ("checkers.evidence.leadership", "checkers.history"),
+    "checkers.anomalies": _SCAN,
+    "checkers.evidence": _SCAN,
+    "checkers.spark": ("checkers.judge",),
+}
 OURS = ("harness", "checkers", "nemesis", "workloads")
 
 
@@ -100,22 +102,24 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}) == {"a", "b", "c"}
 
 
-def floor_of(module: str) -> int:
-    """The floor of a module of the checkers: the longest name that fits; what none fits stands on top."""
-    fits = [(len(name), floor) for floor, names in enumerate(FLOORS) for name in names if within(module, name)]
-    return max(fits)[1] if fits else len(FLOORS)
+def part_of(module: str) -> str:
+    """The part of the checkers that a module is in: the longest name that fits; what none fits is its own."""
+    return max((part for part in PARTS if within(module, part)), key=len, default=module)
 
 
-def test_checkers_import_only_what_is_on_their_floor_or_below() -> None:
-    wrong = [
-        f"{path.relative_to(ROOT)}: {name}"
-        for path in files("checkers")
-        for module in [".".join(path.relative_to(ROOT).with_suffix("").parts)]
-        for name in sorted(imported(path))
-        if within(name, "checkers") and floor_of(name) > floor_of(module)
-    ]
-    assert wrong == []
-    assert floor_of("checkers.scan.polls") < floor_of("checkers.anomalies.records") < floor_of("checkers.judge")
+def imports_of_parts() -> dict[str, set[str]]:
+    """Of each part of the checkers the others that it imports."""
+    found: dict[str, set[str]] = {part: set() for part in PARTS}
+    for module, names in imports_of_ours(modules()).items():
+        if (part := part_of(module)) in found:
+            found[part] |= {part_of(name) for name in names if name.startswith("checkers.")} - {part}
+    return found
+
+
+def test_a_part_of_the_checkers_imports_only_what_it_may() -> None:
+    too_much = {part: names - {*PARTS[part]} for part, names in imports_of_parts().items()}
+    assert too_much == {part: set() for part in PARTS}
+    assert part_of("checkers.evidence.leadership") != part_of("checkers.evidence.behind") == "checkers.evidence"
 
 
 @pytest.mark.parametrize(("provider", "library"), [("docker", "docker"), ("ssh", "paramiko")])
@@ -194,17 +198,19 @@ def full_name(short: str) -> str:
 
 def test_the_page_says_what_each_package_may_import() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text()
-    rows = re.findall(r"^\| `([\w/]+)/` \| [^|]+\|([^|]*)\|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `([\w/]+?)(?:/|\.py)` \| [^|]+\|([^|]*)\|$", page, re.MULTILINE)
     said = {path.replace("/", "."): {full_name(one) for one in cell.split(",") if one.strip()} for path, cell in rows}
 
     def all_of(package: str) -> set[str]:
         named = said.get(package, set())
         return named.union(*(all_of(one) for one in named))
 
-    packages = MAY_IMPORT.keys() - {"harness.resources"}
+    packages = (MAY_IMPORT | PARTS).keys() - {"harness.resources"}
     assert {package: all_of(package) for package in packages} == {
-        package: set(MAY_IMPORT[package]) - {"harness.resources"} for package in packages
+        package: {*(MAY_IMPORT | PARTS)[package]} - {"harness.resources"} for package in packages
     }
+    imports = imports_of_parts()
+    assert {part: said[part] - imports[part] for part in PARTS} == {part: set() for part in PARTS}
 
 
 def test_the_page_of_the_architecture_names_the_folders_that_there_are() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.behind import COMES_BACK_NS
+from checkers.evidence.leadership import COMES_BACK_NS
 from harness.core.clock import MS_NS
 from harness.core.faults import Row, acted_on, supposing_it_acted
 from harness.core.topology import Partition

@@ -15,11 +15,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 
-from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, BehindTimes, begun_to_heal, over
+from checkers.evidence.behind import LAG_NS, BehindTimes, begun_to_heal, over
 from checkers.evidence.elections import Elections
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals
 from checkers.evidence.joins import Join, joins_of
-from checkers.evidence.leadership import FRESH_NS
+from checkers.evidence.leadership import COMES_BACK_NS, FRESH_NS
 from harness.core.faults import (
     Does,
     Row,

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.intervals import NEVER, Intervals, Window
+from checkers.evidence.leadership import COMES_BACK_NS
 from harness.core.faults import Does, Row, acted_on, does, may_be_behind, may_unseat, moves_controller
 from harness.core.topology import Role
 
@@ -19,10 +20,6 @@ from harness.core.topology import Role
 #: two cores, brokers that no fault kept from the controllers reported 516 changes at most 0.42 s after the first broker
 #: did, the observer's 0.25 s included; 99 of 100 within 0.28 s.)
 LAG_NS = 1_000_000_000
-#: After a heal it may take a broker this long to be a candidate again (it must start, register, and rejoin the ISR), or
-#: to hear from the controllers again; and this long to have another controller. (After cuts of 12 to 15 s, brokers went
-#: on reporting the old leader for up to 3.6 s.)
-COMES_BACK_NS = 10_000_000_000
 
 
 class Behind(Protocol):

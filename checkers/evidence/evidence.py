@@ -7,12 +7,12 @@ import numpy as np
 
 from checkers.evidence.acting import Acting
 from checkers.evidence.again import Again, Gone
-from checkers.evidence.behind import COMES_BACK_NS, LAG_NS, BehindTimes, Propagation, over
+from checkers.evidence.behind import LAG_NS, BehindTimes, Propagation, over
 from checkers.evidence.decision import Case
 from checkers.evidence.elections import Elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.intervals import BEFORE, NEVER
-from checkers.evidence.leadership import FRESH_NS, Partition
+from checkers.evidence.leadership import COMES_BACK_NS, FRESH_NS, Partition
 from checkers.evidence.written import Written
 from harness.core.faults import Does, Row, acted_on, does, started
 from harness.core.guarantees import Configuration, asked_by_hand

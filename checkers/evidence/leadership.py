@@ -14,6 +14,10 @@ Partition = tuple[str, int]
 
 #: How long a broker's last report counts as fresh.
 FRESH_NS = schema.FRESH_NS
+#: After a heal it may take a broker this long to be a candidate again (it must start, register, and rejoin the ISR), or
+#: to hear from the controllers again; and this long to have another controller. (After cuts of 12 to 15 s, brokers went
+#: on reporting the old leader for up to 3.6 s.)
+COMES_BACK_NS = 10_000_000_000
 
 #: The columns of the observer, the partition and the time; and all columns of spans.
 _OF = ["observer", "topic", "partition", "at_ns"]
