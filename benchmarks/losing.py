@@ -18,6 +18,7 @@ import psutil
 
 from benchmarks.histories import write_run
 from benchmarks.machine import at_the_moment, peak_mib
+from harness.core.anomalies import LOST
 
 
 def measure(run: Path, memory: str) -> str:
@@ -34,11 +35,11 @@ def measure(run: Path, memory: str) -> str:
     python = resource.getrusage(resource.RUSAGE_SELF)
     standings = Counter[str]()
     for finding in verdict.findings:
-        if count := finding.anomalies.get("lost"):
+        if count := finding.anomalies.get(LOST.name):
             standings[str(finding.standing)] += count
     cpu = (sum(java.cpu_times()[:2]), python.ru_utime + python.ru_stime)
     return (
-        f"{verdict.anomalies['lost'].count:,} lost: {took:.0f} s; Java {cpu[0]:.0f} CPU s, "
+        f"{verdict.anomalies[LOST.name].count:,} lost: {took:.0f} s; Java {cpu[0]:.0f} CPU s, "
         f"{peak_mib(java.pid):,.0f} MiB; Python {cpu[1]:.0f} CPU s, {python.ru_maxrss >> 10:,} MiB; "
         + ", ".join(f"{count:,} {standing}" for standing, count in standings.most_common())
     )

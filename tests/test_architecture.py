@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.core import anomalies
+from tests.sources import texts
 
 ROOT = Path(__file__).parent.parent
 
@@ -167,14 +168,47 @@ def test_what_only_a_provider_knows_of_a_cluster_stands_on_the_ground() -> None:
     assert wrong == []
 
 
+#: Texts that are the name of an anomaly, and why they may: each means something else, or is where the name is given.
+TELLS = {
+    "harness/core/anomalies.py": {*anomalies.BY_NAME},
+    # JUnit's word for a test that did not run; and ours for a run that was not judged.
+    "harness/cli/printing.py": {"skipped"},
+    "harness/report/junit.py": {"skipped"},
+    "harness/suite/junit.py": {"skipped"},
+    # The header of a column, and the label of a count, of the summary.
+    "harness/cli/stores.py": {"lost"},
+    "harness/report/words.py": {"duplicated"},
+    # A column of the scan.
+    "checkers/scan/log_order.py": {"reordered"},
+    # The event of a consumer that lost a partition.
+    "harness/report/record_trace.py": {"lost"},
+    "checkers/trace.py": {"lost"},
+    "workloads/clients/consuming.py": {"lost"},
+}
+
+
+def named_in_texts() -> dict[str, set[str]]:
+    """Of each file the anomalies that a text in it is the name of, or has in backticks."""
+    names = {*anomalies.BY_NAME}
+    found = {
+        str(path.relative_to(ROOT)): {
+            name for text in texts(path) for name in names if text == name or f"`{name}`" in text
+        }
+        for path in modules().values()
+    }
+    return {place: named for place, named in found.items() if named}
+
+
 def test_the_page_lists_every_module_that_names_an_anomaly() -> None:
     constants = {name for name, value in vars(anomalies).items() if isinstance(value, anomalies.Anomaly)}
     rows = {f"harness.core.anomalies.{name}" for name in constants}
     naming = {str(path.relative_to(ROOT)) for path in modules().values() if imported(path) & rows}
+    naming |= {place for place, names in named_in_texts().items() if names - TELLS.get(place, set())}
     page = (ROOT / "ARCHITECTURE.md").read_text()
     said = re.search(r"^Single anomalies are named by (.*?)\.\n\n", page, re.MULTILINE | re.DOTALL)
     assert said is not None
     assert set(re.findall(r"`([\w/]+\.py)`", said[1])) == naming
+    assert {place: names for place, names in TELLS.items() if names - named_in_texts().get(place, set())} == {}
 
 
 def test_every_package_is_in_the_table() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness.core.anomalies import LOST
 from harness.core.clock import SECOND_NS
 from harness.core.verdict import Standing, Verdict
 from harness.history.paths import checking, stored
@@ -187,7 +188,7 @@ def _grown(old: CaseFigures, new: CaseFigures, tolerance: float) -> Iterator[tup
         if before is None or after is None or after <= before * tolerance or after - before <= noise * _TOLD:
             continue
         text = share if name == "loss" else seconds
-        chance = name == "loss" and "lost" in new.named
+        chance = name == "loss" and LOST.name in new.named
         yield after - before > noise and not chance, f"{_WORDS[name]}: {text(before)} before, {text(after)} now"
 
 

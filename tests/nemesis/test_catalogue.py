@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from harness.history.reference import page
 from harness.history.schema import FAULTS as SCHEMA
 from harness.scenario.steps import STEPS, Elect
 from nemesis.catalogue import FAULTS, kind_of
+from tests.sources import texts
 
 from .toy import Lull
 
@@ -105,15 +105,6 @@ TELLS = {
     # And which faults do what it cannot: with a rate of nothing it would be a cut.
     "nemesis/faults/traffic.py": {"partition", "isolate"},
 }
-
-
-def texts(path: Path) -> Iterator[str]:
-    """The texts in a file, without docstrings."""
-    tree = ast.parse(path.read_text())
-    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
-            yield node.value
 
 
 def named_in(text: str) -> set[str]:
