@@ -150,8 +150,7 @@ def test_a_fault_does_not_know_which_mechanism_answers() -> None:
         for mechanism in mechanisms
         if within(name, mechanism)
     }
-    # Nothing else can cut.
-    assert knows == {("partition.py", "nemesis.mechanisms.iptables")}
+    assert knows == set()
 
 
 def test_what_only_a_provider_knows_of_a_cluster_stands_on_the_ground() -> None:

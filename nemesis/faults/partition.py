@@ -14,7 +14,7 @@ from nemesis.evidence import Evidence
 from nemesis.fault import Aim, Needs
 from nemesis.faults.network import NetworkFault, judged
 from nemesis.links import Link, by_node, secluded, severed
-from nemesis.mechanisms import iptables
+from nemesis.mechanisms import catalogue
 from nemesis.mechanisms.mechanism import Counted, Mechanism
 from nemesis.targets import Expression
 
@@ -26,7 +26,7 @@ class _Cut(NetworkFault):
 
     @property
     def needs(self) -> Needs:
-        return (frozenset({"iptables"}),)
+        return catalogue.CUT.needs
 
     @abstractmethod
     def links(self, aim: Aim, topology: Topology) -> frozenset[Link]:
@@ -39,7 +39,7 @@ class _Cut(NetworkFault):
 
     def mechanisms(self, aim: Aim, topology: Topology) -> Mapping[Node, Mechanism]:
         shares = by_node(self.links(aim, topology), aim.nodes)
-        return {node: iptables.Cut(links) for node, links in shares.items()}
+        return {node: catalogue.CUT.mechanism(links) for node, links in shares.items()}
 
     @override
     def seen(self, aim: Aim, topology: Topology, counted: Mapping[Node, Counted | None]) -> Evidence:

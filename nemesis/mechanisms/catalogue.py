@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Generic, ParamSpec
 
 from harness.core.topology import Plane
+from nemesis.links import Link
 from nemesis.mechanisms import iptables, netem, nfqueue, tc
 from nemesis.mechanisms.mechanism import Either, Mechanism
 
@@ -53,6 +54,9 @@ CORRELATED_LOSS: Answers[float, float, Plane] = Answers({_NETEM: netem.Lose, _NF
 #: Share, plane.
 DUPLICATION: Answers[float, Plane] = Answers({_NETEM: netem.Duplicate})
 CORRUPTION: Answers[float, Plane] = Answers({_NETEM: netem.Corrupt})
+
+#: The links that a node cuts at its end.
+CUT: Answers[frozenset[Link]] = Answers({_IPTABLES: iptables.Cut})
 
 #: Bits a second, plane.
 RATE_LIMIT: Answers[int, Plane] = Answers({_TBF: tc.Limit})
