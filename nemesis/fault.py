@@ -108,6 +108,21 @@ class Fault(BaseModel, ABC):
             raise ScenarioError(f"{aim.name}: there is no node to hit: the clients' machine is not a node")
 
     @property
+    def acts_on(self) -> Plane | None:
+        """The traffic that it acts on; None if it acts on no traffic."""
+        return None
+
+    @property
+    def cuts_both_ways(self) -> bool | None:
+        """Whether both sides of a cut hear nothing of the other, or only one; None if it has no sides."""
+        return None
+
+    @property
+    def cuts_clients(self) -> bool | None:
+        """Whether it cuts nodes from the clients, too; None if its targets say that."""
+        return None
+
+    @property
     def shapes(self) -> Plane | None:
         """The traffic that it puts into a queue of its own; None if it uses no queue."""
         return None

@@ -57,9 +57,9 @@ class InjectedFault:
             "nodes_not_known": self.not_known,
             **{what: getattr(self.fault, what) for what in Does},
             **self._sides,
-            "both_ways": getattr(self.fault, "both_ways", None),
-            "cuts_clients": getattr(self.fault, "clients", None),
-            "plane": getattr(self.fault, "plane", None),
+            "both_ways": self.fault.cuts_both_ways,
+            "cuts_clients": self.fault.cuts_clients,
+            "plane": self.fault.acts_on,
             "injection": self.aim.name,
         }
 

@@ -25,6 +25,11 @@ class _Cut(NetworkFault):
     cuts: ClassVar[bool] = True
 
     @property
+    @override
+    def acts_on(self) -> Plane | None:
+        return self.plane
+
+    @property
     def needs(self) -> Needs:
         return catalogue.CUT.needs
 
@@ -72,6 +77,11 @@ class Partition(_Cut):
     to: Expression = Field(description="the other side")
     both_ways: Flag = Field(True, description="false: only what `from` sends to `to` is lost, not what it hears")
 
+    @property
+    @override
+    def cuts_both_ways(self) -> bool | None:
+        return self.both_ways
+
     def targets(self) -> Mapping[str, Expression]:
         return {"from": self.from_, "to": self.to}
 
@@ -85,6 +95,11 @@ class Isolate(_Cut):
 
     target: Expression = Field(description="the nodes to isolate")
     clients: Flag = Field(True, description="false: it still hears its clients, and they hear it")
+
+    @property
+    @override
+    def cuts_clients(self) -> bool | None:
+        return self.clients
 
     def targets(self) -> Mapping[str, Expression]:
         return {"target": self.target}

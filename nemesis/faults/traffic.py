@@ -37,6 +37,11 @@ class _Traffic(NetworkFault):
         return {"target": self.target}
 
     @property
+    @override
+    def acts_on(self) -> Plane | None:
+        return self.plane
+
+    @property
     def shapes(self) -> Plane | None:
         return self.plane
 
