@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.core.errors import ClusterError
+from harness.core.topology import Ports
 from nemesis.catalogue import FAULTS
 from nemesis.fault import Fault, Needs
 from nemesis.mechanisms.nfqueue import program
@@ -19,6 +20,9 @@ class Need:
     get: str
 
 
+#: A port to match packets by: any would do, and this is one of a node's.
+_PORT = Ports().replication
+
 _NETEM = "modprobe sch_netem (Ubuntu: apt-get install linux-modules-extra-$(uname -r) && modprobe sch_netem)"
 
 NEEDS: dict[str, Need] = {
@@ -28,7 +32,7 @@ NEEDS: dict[str, Need] = {
         _NETEM,
     ),
     "nfqueue": Need(
-        "iptables -w -t mangle -A PREROUTING ! -i lo -p tcp -m multiport --ports 9094"
+        f"iptables -w -t mangle -A PREROUTING ! -i lo -p tcp -m multiport --ports {_PORT}"
         f" -j NFQUEUE --queue-num 1 --queue-bypass\n{program('try')}",
         "this kernel has no netfilter queue",
         f"modprobe -a xt_NFQUEUE nfnetlink_queue, and install python3; for what can do without it, {_NETEM}",
@@ -36,7 +40,7 @@ NEEDS: dict[str, Need] = {
     "htb": Need(
         "tc qdisc add dev lo root handle 1: htb\n"
         "tc class add dev lo parent 1: classid 1:10 htb rate 10kbit quantum 1514\n"
-        "tc filter add dev lo parent 1: protocol ip prio 1 u32 match ip sport 9094 0xffff flowid 1:10",
+        f"tc filter add dev lo parent 1: protocol ip prio 1 u32 match ip sport {_PORT} 0xffff flowid 1:10",
         "this kernel has no sch_htb with cls_u32",
         "modprobe -a sch_htb cls_u32",
     ),
@@ -54,7 +58,8 @@ NEEDS: dict[str, Need] = {
         "modprobe -a ifb act_mirred",
     ),
     "iptables": Need(
-        "iptables -w -A INPUT -p tcp -m multiport --ports 9094 -m statistic --mode random --probability 0.02 -j DROP",
+        f"iptables -w -A INPUT -p tcp -m multiport --ports {_PORT}"
+        " -m statistic --mode random --probability 0.02 -j DROP",
         "iptables does not work in a network namespace here",
         "the kernel needs nf_tables, xt_multiport and xt_statistic",
     ),

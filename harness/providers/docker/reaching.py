@@ -11,6 +11,7 @@ from docker.errors import DockerException
 from requests.exceptions import RequestException
 
 from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
+from harness.core.topology import Ports
 from harness.core.waiting import wait_for
 from harness.providers.docker.shell import labels_of_no_run
 
@@ -18,10 +19,13 @@ from harness.providers.docker.shell import labels_of_no_run
 CLIENTS = "KAFKA_TRIAL_CLIENTS"
 _WAYS = ("direct", "published")
 
-_PORT = 9092
-_SECONDS = 5.0
+#: The server listens where a broker would.
+_PORT = Ports().client
+#: Choices: seconds to start Python in a container, and to answer one connection; where no route leads to a container,
+#: each try takes as long.
+_ANSWERS_S, _CONNECTS_S = 5.0, 1.0
 
-#: A server that sends a word to every client. It ends by itself if nobody removes it.
+#: A server that sends a word to every client. It ends by itself, long after the last try, if nobody removes it.
 _SERVER = (
     "import signal, socket, sys\n"
     "signal.alarm(30)\n"
@@ -46,7 +50,7 @@ def reaches_containers(client: DockerClient, toolbox: str) -> bool:
     word = secrets.token_hex(16)
     try:
         with _serving(client, toolbox, word) as address:
-            return answers(address, _PORT, word, _SECONDS)
+            return answers(address, _PORT, word, _ANSWERS_S)
     except (DockerException, RequestException) as exc:
         raise EnvironmentLacks(
             f"cannot try whether nodes can be reached ({exc}): set cluster.clients to direct or published"
@@ -58,7 +62,7 @@ def answers(address: str, port: int, word: str, within: float) -> bool:
 
     def heard() -> str:
         try:
-            with socket.create_connection((address, port), timeout=1) as connection:
+            with socket.create_connection((address, port), timeout=_CONNECTS_S) as connection:
                 return connection.makefile().read()
         except OSError as exc:
             return str(exc)
