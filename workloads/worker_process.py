@@ -14,6 +14,8 @@ from workloads.protocol import Order, Report, Spec
 _TERMINATE_S = 2.0
 #: A choice: the end of a traceback has the error, and where it was raised.
 _STDERR_LINES = 5
+#: A choice: short against a poll's processing, in whose first half it must be noticed.
+_LOOK_S = 0.01
 
 
 class Worker:
@@ -80,7 +82,7 @@ class Worker:
         time."""
         deadline = time.monotonic() + within
         while not self._is_in_mid_poll and self.running and time.monotonic() < deadline:
-            time.sleep(0.01)
+            time.sleep(_LOOK_S)
         return self._is_in_mid_poll
 
     @property

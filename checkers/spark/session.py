@@ -32,6 +32,7 @@ NO_CONF = ARCHIVE.with_name("conf")
 
 _JAVA = "spark.driver.extraJavaOptions"
 _GIB = 1 << 30
+#: A choice: 10^7 records need less, and `spark.driver.memory` asks for more.
 _MOST_DRIVER_MEMORY = 6 * _GIB
 
 #: For a short job the optimising compiler does not pay off: without it a small run is judged 3 s faster on two cores,

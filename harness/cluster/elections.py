@@ -12,6 +12,7 @@ from harness.core.faults import ELECTION
 from harness.core.guarantees import UNCLEAN
 from harness.history.journal import Journal
 
+#: A choice: for one request, and twice as long for its answer. A controller that can elect does it in much less.
 _MILLISECONDS = 15_000
 
 #: Errors after which an election may have happened: the broker asks the controller, and waits for the result only so

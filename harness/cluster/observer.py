@@ -23,6 +23,8 @@ from harness.history.schema import FRESH_NS, OBSERVATIONS
 #: Seconds from one round of requests to the next: short against the 5 to 6 s after which a cut broker leaves the ISR
 #: (replica.lag.time.max.ms) or the lead (broker.session.timeout.ms), so that each ISR and leader is seen many times.
 EVERY = 0.25
+#: Seconds from one writing of new reports to the next. A choice: so much is lost if the harness is killed.
+_WRITE_EVERY = 0.5
 
 
 @dataclass(frozen=True)
@@ -161,13 +163,13 @@ class Observer:
                 self._over.wait(EVERY)
 
     def write(self, journal: Journal) -> None:
-        """Journal new reports twice a second, until the observation ends."""
+        """Journal new reports every ``_WRITE_EVERY`` seconds, until the observation ends."""
         with self._watched("journalling"):
             self._write(journal)
 
     def _write(self, journal: Journal) -> None:
         while True:
-            ended = self._over.wait(0.5)
+            ended = self._over.wait(_WRITE_EVERY)
             journal.append_rows(_row(sight) for sight in self._drain())
             if ended:
                 return

@@ -12,6 +12,7 @@ from harness.core.topology import Node, Topology
 from nemesis.fault import Needs
 from nemesis.shell import NodeShell
 
+#: A choice: an error, and the lines that lead to it, for one line of ours.
 _LAST_LINES = 5
 
 

@@ -17,8 +17,12 @@ from harness.core.waiting import wait_for
 #: The longest boot. A node that dies meanwhile is noticed much earlier. (On the lab's machines, with a load of 14 on
 #: two cores, brokers took 92 s.)
 BOOT_SECONDS = 180.0
+#: Choices. Seconds from one look at whether a node has died to the next: it costs as much as ten questions.
 _LOOK_SECONDS = 1.0
+#: For the controller to make a topic, and for a broker to say whom it knows: while it boots, it may not answer, and is
+#: asked again.
 TOPIC_SECONDS = 30.0
+_KNOWN_S = 2.0
 
 #: Errors that mean a timeout, or a wrong broker, and no refusal. (librdkafka's own errors are below 0.)
 _NOT_REFUSED = frozenset(
@@ -118,7 +122,7 @@ def out_of_sync(observer: Observer, spec: TopicSpec, without: Iterable[Node] = (
 
 def _known_to(broker: Node) -> set[int]:
     try:
-        with Wire(broker.endpoint, timeout=2.0) as wire:
+        with Wire(broker.endpoint, timeout=_KNOWN_S) as wire:
             return {other.node_id for other in wire.metadata([]).brokers}
     except ClusterError:
         return set()

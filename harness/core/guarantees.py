@@ -32,6 +32,7 @@ from harness.core.faults import Row, evidence_of
 from harness.core.verdict import Standing
 from harness.core.version import Version, parse_version
 
+#: KAFKA-12670, KIP-890, KIP-497, KAFKA-7128, KAFKA-15583: the properties of ``Configuration`` say what changed.
 _KRAFT_ELECTS_UNCLEANLY_SINCE: Version = (3, 9)
 _PARTITIONS_VERIFIED_SINCE: Version = (3, 6)
 _CONTROLLER_DECIDES_ISR_SINCE: Version = (2, 7)

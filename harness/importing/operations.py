@@ -27,6 +27,7 @@ _REBALANCES = ":rebalance-log"
 _FUNCTIONS = _MOVES_RECORDS | _CHOOSES_KEYS | {":crash", ":debug-topic-partitions"}
 
 _LIVE = Phase.LIVE.value
+#: A choice: so many examples of values that nobody sent are told on import. The judge counts them all.
 _MOST_NOTES = 20
 #: The columns have 64 bits, that of incarnations 32.
 _MOST, _MOST_INCARNATIONS = (1 << 63) - 1, 1 << 31

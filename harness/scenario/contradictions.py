@@ -20,9 +20,12 @@ from nemesis.targets import bare, parts
 from workloads.catalogue import WORKLOADS
 from workloads.workload import WorkloadStep
 
+#: KIP-833: KRaft is ready for production from 3.3 on, and 4.0 has no ZooKeeper mode.
 _KRAFT_SINCE = (3, 3)
 _ZOOKEEPER_BELOW = (4, 0)
+#: KIP-392: consumers fetch from followers.
 _FOLLOWERS_READ_SINCE = (2, 4)
+#: A choice: one node, or the fewest of which one can fail (None: the default).
 _QUORUMS = {None, 1, 3}
 #: KIP-4: a request of the protocol creates topics.
 _TOPICS_CREATED_SINCE = (0, 10, 1)

@@ -156,6 +156,7 @@ def _takes(prop: Schema, definitions: Schema) -> str:
     return _of_type(meant, definitions)
 
 
+#: A choice: more words would fill a cell of the page.
 _MOST_WORDS = 14
 
 

@@ -20,7 +20,7 @@ from harness.suite.stored import Availability, Runs, Stored
 #: machine, two runs of one scenario with the same settings differed by up to 4.3 s without an acknowledgement, 3.5 s of
 #: recovery, 2.5 s in the median and 3.8 s in the 99th percentile.
 _NOISE = {"loss": 0.01, "unavailable": 5.0, "recovery": 5.0, "p50": 3.0, "p99": 5.0}
-#: A figure that grew by the factor, and by this share of the noise, is reported.
+#: A figure that grew by the factor, and by this share of the noise, is reported. A choice: less is not worth a line.
 _TOLD = 0.1
 #: The keys of a scenario that do not influence a run.
 _DESCRIPTIVE = ("name", "source", "claim", "notes", "tags", "expect", "requires", "limits")

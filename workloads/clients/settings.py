@@ -10,6 +10,7 @@ from workloads.clients.librdkafka import Value, settings_for
 Acks = Literal["0", "1", "all"]
 Isolation = Literal["read_uncommitted", "read_committed"]
 
+#: A broker remembers so many batches of a producer (ProducerStateEntry, NUM_BATCHES_TO_RETAIN); clients refuse more.
 _MOST_IN_FLIGHT_OF_IDEMPOTENCE = 5
 
 
@@ -104,10 +105,13 @@ Config = dict[str, Value]
 #: A message that is re-sent first waits for at least 80 % of this (RD_KAFKA_RETRY_JITTER_PERCENT, rdkafka_int.h).
 RETRY_BACKOFF_MS: Final = 100
 
-#: The most records and bytes that may wait in a producer. The worker waits when either limit is reached.
+#: The most records and bytes that may wait in a producer. The worker waits when either limit is reached. The number is
+#: librdkafka's default of queue.buffering.max.messages; the bytes are a choice, for the memory of one machine that runs
+#: brokers, too.
 MOST_WAITING: Final = 100_000
 MOST_WAITING_BYTES: Final = 256 * 1024 * 1024
 
+#: librdkafka's default of message.max.bytes.
 _LIBRDKAFKA_MESSAGE_MAX_BYTES: Final = 1_000_000
 
 #: Every setting that decides how a client behaves is set below, even to its default: librdkafka's defaults are not

@@ -24,6 +24,9 @@ from harness.core.errors import ClusterError, EnvironmentLacks
 #: The errors of the engine's client, and those of urllib3 for an answer that is read in pieces, such as a log.
 ENGINE_FAILS = (DockerException, RequestException, HTTPError)
 
+#: Seconds to wait for an answer of the engine. A choice, twice its client's default: under load it answers late.
+_ANSWER_S = 120
+
 _ON_THIS_MACHINE = "an engine on this machine is needed, at unix://…"
 
 
@@ -36,9 +39,9 @@ def connect(environment: Mapping[str, str] = os.environ) -> DockerClient:
         with ExitStack() as stack:
             where = endpoint(environment)
             if where is None:
-                client = docker.from_env(timeout=120, environment=environment)
+                client = docker.from_env(timeout=_ANSWER_S, environment=environment)
             else:
-                client = DockerClient(base_url=where, timeout=120)
+                client = DockerClient(base_url=where, timeout=_ANSWER_S)
             stack.callback(client.close)
             client.ping()
             stack.pop_all()

@@ -55,7 +55,9 @@ def cleaned(machine: Machine, seen: Facts, run: str | None, force: bool, dry_run
     if dry_run:
         return [] if owner_line is None else [f"{called}: would remove the node of {owner.run if owner else 'no run'}"]
     paths = text.MachinePaths(data, None if owner is None else owner_line)
-    words = [] if owner_line is None else machine.run(text.remove_node(paths), "remove its node", within=180.0).split()
+    words = []
+    if owner_line is not None:
+        words = machine.run(text.remove_node(paths), "remove its node", within=text.REMOVED_WITHIN_S).split()
     if run is None:
         words += machine.run(text.remove_kafka(data), "remove Kafka").split()
     return [f"{called}: {_REMOVED[word]}" for word in words]

@@ -23,7 +23,8 @@ from harness.providers.ssh.text import priority
 # paramiko also raises what it logs, and we report that in one line.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
-#: Seconds to connect, to log in, to open a session, to begin and to end a program.
+#: Seconds to connect, to log in, to open a session, to begin and to end a program. A choice: a busy
+#: machine needs less, and one that is gone is not waited for longer.
 _CONNECT_S = 10.0
 
 #: Seconds without a confirmation from the machine after which the kernel takes the connection for broken; and the
@@ -31,12 +32,13 @@ _CONNECT_S = 10.0
 _SILENT_S = 8.0
 _ALIVE_S = 2
 
-#: Sessions on one connection. sshd allows ten (MaxSessions).
+#: Sessions on one connection. sshd allows ten by default (MaxSessions).
 _SESSIONS = 8
 
-#: Seconds that a script may take by default.
+#: Seconds that a script may take by default. A choice: it is to suffice on a machine under load, too.
 _WITHIN_S = 90.0
 
+#: Bytes that are received at once. A choice: two of SSH's packets, which have 32 KiB at most.
 _CHUNK = 1 << 16
 
 #: The commands that start a shell of root. If sudo wants a password it fails, because nobody could type one.

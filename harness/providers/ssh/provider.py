@@ -263,7 +263,7 @@ def alone(machine: Machine) -> None:
 def _remove(machines: Mapping[str, Machine], owner: Owner, note: Callable[[str], None]) -> None:
     def remove(machine: Machine) -> str:
         paths = MachinePaths(machine.host.data, owner.line())
-        return machine.run(text.remove_node(paths), "remove its node", within=180.0)
+        return machine.run(text.remove_node(paths), "remove its node", within=text.REMOVED_WITHIN_S)
 
     tried = on_all(machines, remove)
     for found in tried.values():

@@ -288,6 +288,11 @@ def own(data: str) -> str:
     )
 
 
+#: Seconds that ``remove_node`` may take. A choice: it undoes each fault and ends each program first, and then deletes
+#: what may be gigabytes on a slow disk: twice as long as for any other script.
+REMOVED_WITHIN_S = 180.0
+
+
 def remove_node(paths: MachinePaths) -> str:
     """End and remove the node of a run. First undo all faults that are left.
 
