@@ -1,9 +1,10 @@
 """Check, before a cluster is started, whether this machine's kernel has what the faults need."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from harness.core.errors import ClusterError
+from harness.core.listing import in_order
 from harness.core.topology import Ports
 from nemesis.catalogue import FAULTS
 from nemesis.fault import Fault, Needs
@@ -138,14 +139,10 @@ def needed_by(need: str, faults: Mapping[str, type[Fault]] = FAULTS) -> str:
     who: dict[str, list[str]] = {}
     for name, needs in forms.items():
         if needs and need in needs[-1]:
-            who.setdefault("".join(f", or {_all(sorted(better))}" for better in needs[:-1]), []).append(name)
+            who.setdefault("".join(f", or {in_order(sorted(better))}" for better in needs[:-1]), []).append(name)
     return "; ".join(
-        f"{_all(who[instead])} need{'s' * (len(who[instead]) == 1)} it{instead}" for instead in sorted(who)
+        f"{in_order(who[instead])} need{'s' * (len(who[instead]) == 1)} it{instead}" for instead in sorted(who)
     )
-
-
-def _all(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _by(used: frozenset[str]) -> str:

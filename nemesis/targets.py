@@ -1,12 +1,12 @@
 """Resolves the target expressions of a scenario to nodes, by the roles as they are known now."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from difflib import get_close_matches
 from random import Random
 from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from harness.core.complaints import similar
 from harness.core.errors import ClusterError, ScenarioError
 from harness.core.printable import shown
 from harness.core.topology import Node, Role, Topology, View
@@ -131,6 +131,5 @@ def check_new_name(name: str, node_names: Collection[str]) -> None:
 
 def _unknown(name: str, node_names: Iterable[str], pins: Iterable[str]) -> str:
     known = [*ROLES, *node_names, *pins]
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}, or one-of followed by one of them"
+    hint = similar(name, known) or f"known: {', '.join(known)}, or one-of followed by one of them"
     return f"target {name!r} is no role, node or pinned name; {hint}"

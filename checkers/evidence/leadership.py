@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harness.core import topology
 from harness.history import schema
 
-Partition = tuple[str, int]
+Partition = topology.Partition
 
 #: How long a broker's last report counts as fresh.
 FRESH_NS = schema.FRESH_NS

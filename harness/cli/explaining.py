@@ -152,8 +152,9 @@ def lines(trace: "RecordTrace", archive: "Archive") -> list[str]:
 
 def _holders(each: "list[Held]", standings: set[str | None]) -> list[str]:
     """Which brokers had a record over time, for each leader that may have appended it."""
+    from harness.core.listing import in_order
     from harness.report.sentences import held
-    from harness.report.words import broker, in_order, seconds
+    from harness.report.words import broker, seconds
 
     text = []
     for one in each[:_NAMED]:

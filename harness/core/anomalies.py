@@ -7,6 +7,8 @@ of its own (harness.core.guarantees, ``PERMISSIONS``).
 from dataclasses import dataclass
 from enum import Enum
 
+from harness.core.sources import ISOLATION, PRODUCER, REPLICATION, SEMANTICS
+
 
 @dataclass(frozen=True)
 class Promise:
@@ -57,15 +59,13 @@ class Anomaly:
         return self.fate is not None
 
 
-_REPLICATION = "Kafka documentation, Design, Replication"
-_SEMANTICS = "Kafka documentation, Design, Message Delivery Semantics"
-_ISOLATION = "KIP-98; Kafka documentation, consumer configuration, isolation.level"
+_ISOLATION = f"KIP-98; {ISOLATION}"
 _APPENDED = "a record is in the log of a partition only if a producer sent it there"
 
 LOST = Anomaly(
     "lost",
     "acknowledged writes are not in the final log",
-    Promise("a committed record is not lost while one in-sync replica is alive", _REPLICATION),
+    Promise("a committed record is not lost while one in-sync replica is alive", REPLICATION),
     is_loss=True,
     judged_by_record=True,
     of_acknowledged=True,
@@ -75,13 +75,13 @@ LOST = Anomaly(
 UNSEEN = Anomaly(
     "unseen",
     "acknowledged writes were read by no one",
-    Promise("consumers receive every committed record", _REPLICATION),
+    Promise("consumers receive every committed record", REPLICATION),
     of_acknowledged=True,
 )
 VANISHED = Anomaly(
     "vanished",
     "records were read and then vanished",
-    Promise("consumers receive committed records only, and those are not lost", _REPLICATION),
+    Promise("consumers receive committed records only, and those are not lost", REPLICATION),
     is_loss=True,
     judged_by_record=True,
     fate="vanished",
@@ -90,20 +90,18 @@ VANISHED = Anomaly(
 FAILED_BUT_PRESENT = Anomaly(
     "failed_but_present",
     "failed writes are present",
-    Promise(
-        "a record that was refused before a broker took it is in no log", "Kafka documentation, producer configuration"
-    ),
+    Promise("a record that was refused before a broker took it is in no log", PRODUCER),
 )
 DUPLICATED = Anomaly(
     "duplicated",
     "records are in a log more than once",
     Promise(
         "an idempotent producer's record is written to the log exactly once, and none is written twice without a retry",
-        f"KIP-98, KIP-679; {_SEMANTICS}",
+        f"KIP-98, KIP-679; {SEMANTICS}",
     ),
     fate="in the log more than once",
 )
-PHANTOM = Anomaly("phantom", "records were read that nobody sent", Promise(_APPENDED, _SEMANTICS))
+PHANTOM = Anomaly("phantom", "records were read that nobody sent", Promise(_APPENDED, SEMANTICS))
 MISPLACED = Anomaly(
     "misplaced",
     "records are in another partition than they were sent to, or under another key",
@@ -131,7 +129,7 @@ DIVERGED = Anomaly(
     "records of followers are not what the final log has at their offsets",
     Promise(
         "a follower's log is its leader's: the same offsets, and the same records in the same order",
-        f"{_REPLICATION}; KIP-101",
+        f"{REPLICATION}; KIP-101",
     ),
 )
 EPOCH_FELL = Anomaly(
@@ -160,7 +158,7 @@ REORDERED = Anomaly(
 REAL_TIME_ORDER = Anomaly(
     "real_time_order",
     "records stand in the log after others that were sent after their acknowledgement",
-    Promise("what a leader acknowledges is in its log, and what comes later is appended after it", _REPLICATION),
+    Promise("what a leader acknowledges is in its log, and what comes later is appended after it", REPLICATION),
     judged_by_record=True,
 )
 SKIPPED = Anomaly(
@@ -218,7 +216,7 @@ COMMITTED_LOST = Anomaly(
     "committed_lost",
     "committed transactions are not in the final log",
     Promise(
-        "a transaction whose commit was answered is committed, and its records are not lost", f"KIP-98; {_REPLICATION}"
+        "a transaction whose commit was answered is committed, and its records are not lost", f"KIP-98; {REPLICATION}"
     ),
     is_loss=True,
     judged_by_record=True,
@@ -238,7 +236,7 @@ MISSED = Anomaly(
     "records were committed past by the group, and processed by no member",
     Promise(
         "of what a group that commits after processing has committed, each record was processed at least once",
-        _SEMANTICS,
+        SEMANTICS,
     ),
 )
 UNAVAILABILITY = Anomaly(

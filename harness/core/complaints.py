@@ -97,10 +97,14 @@ def unknown(what: str, name: object, known: Collection[str]) -> str:
 
 def near(name: object, known: Collection[str]) -> str:
     """``did you mean 'kill'?``, or the known names if none is similar."""
+    listed = f"known: {', '.join(known)}" if len(known) <= _MOST_LISTED else "no known name is similar"
+    return similar(name, known) or listed
+
+
+def similar(name: object, known: Collection[str]) -> str | None:
+    """``did you mean 'kill'?``; None if no known name is similar."""
     found = get_close_matches(str(name), known, n=1)
-    if found:
-        return f"did you mean {found[0]!r}?"
-    return f"known: {', '.join(known)}" if len(known) <= _MOST_LISTED else "no known name is similar"
+    return f"did you mean {found[0]!r}?" if found else None
 
 
 def _unknown_key(key: str, inside: KeyPath, keys_at: KeysAt) -> str:
@@ -110,11 +114,8 @@ def _unknown_key(key: str, inside: KeyPath, keys_at: KeysAt) -> str:
     dotted = "." in key and not get_close_matches(key.lower(), known, cutoff=_NEAR_A_DOTTED_KEY)
     if dotted and (belongs := _belongs(key, inside, keys_at)):
         return f"no such key; {belongs}"
-    for attempt in (key.lower(), key.lower().partition(".")[0]):
-        hint = near(attempt, known)
-        if hint.startswith("did"):
-            break
-    return f"no such key; {hint}"
+    whole, first = key.lower(), key.lower().partition(".")[0]
+    return f"no such key; {similar(whole, known) or near(first, known)}"
 
 
 def _belongs(key: str, inside: KeyPath, keys_at: KeysAt) -> str | None:

@@ -29,6 +29,7 @@ from harness.core.anomalies import (
 )
 from harness.core.errors import ScenarioError
 from harness.core.faults import Row, evidence_of
+from harness.core.sources import ISOLATION, PRODUCER, REPLICATION, SEMANTICS, TOPIC
 from harness.core.verdict import Standing
 from harness.core.version import Version, parse_version
 
@@ -185,16 +186,13 @@ class Ruling:
 #: In the evidence of an election asked for by hand: its type, if it may choose a replica outside the ISR.
 UNCLEAN = "unclean"
 
-_DESIGN = "Kafka documentation, Design, Replication"
-_PRODUCER = "Kafka documentation, producer configuration"
-_TOPIC = "Kafka documentation, topic configuration"
 _RESENT = "librdkafka, rd_kafka_handle_Produce_error (a refresh of the leader counts as no retry); KAFKA-13574"
 
 #: What Kafka promises to a group that commits before processing, instead of MISSED's own promise.
 _AT_MOST_ONCE = Promise(
     "of what a group that commits before processing has committed, each record is processed, unless the member that "
     "had it to process was killed, or never learnt that it was committed",
-    "Kafka documentation, Design, Message Delivery Semantics",
+    SEMANTICS,
 )
 
 #: What follows from a truncated log.
@@ -207,7 +205,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         _LOSS,
         lambda c, seen: c.replication == 1 and seen.disks_lost,
         "replication factor 1: the only disk that had the record was wiped",
-        _DESIGN,
+        REPLICATION,
         "replication factor 3",
     ),
     Permission(
@@ -215,7 +213,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         (LOST, REWRITTEN_OFFSET, ACKNOWLEDGED_ELSEWHERE, REAL_TIME_ORDER),
         lambda c, seen: not c.acks_all and not seen.committed and (_allowed(c, seen) or seen.disks_lost),
         "acks=1 (or 0): the leader acknowledges alone; what no follower has fetched is lost when another broker leads",
-        f"{_PRODUCER}, acks; Vanlightly 2018, How to Lose Messages on a Kafka Cluster",
+        f"{PRODUCER}, acks; Vanlightly 2018, How to Lose Messages on a Kafka Cluster",
         "acks=all",
     ),
     Permission(
@@ -224,7 +222,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         lambda c, seen: c.elects_uncleanly and c.min_insync_replicas == 1 and _unclean(seen),
         "min.insync.replicas=1 with unclean leader election: the ISR may shrink to the leader, "
         "and a replica that lacks what it alone acknowledged may be elected",
-        f"{_TOPIC}, unclean.leader.election.enable; KIP-106; Jepsen: Kafka (2013)",
+        f"{TOPIC}, unclean.leader.election.enable; KIP-106; Jepsen: Kafka (2013)",
         "min.insync.replicas=2, or unclean.leader.election.enable=false",
     ),
     Permission(
@@ -233,7 +231,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         lambda c, seen: c.elects_uncleanly and _unclean(seen),
         "unclean leader election while every broker of the ISR was faulted: a replica that was not in sync may be "
         "elected",
-        f"{_TOPIC}, unclean.leader.election.enable; KIP-106",
+        f"{TOPIC}, unclean.leader.election.enable; KIP-106",
         "unclean.leader.election.enable=false",
     ),
     Permission(
@@ -250,7 +248,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         _LOSS,
         lambda _, seen: seen.disks_lost,
         "all disks that must have had the record were wiped: an acknowledged record need not have been on any other",
-        f"{_TOPIC}, min.insync.replicas; KIP-966",
+        f"{TOPIC}, min.insync.replicas; KIP-966",
         "a min.insync.replicas above the number of disks that fail at once",
     ),
     Permission(
@@ -277,7 +275,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         (DUPLICATED,),
         lambda c, seen: not c.idempotence and c.retries > 0 and seen.resent,
         "retries without idempotence: a write whose acknowledgement was lost is sent and appended again",
-        f"{_PRODUCER}, retries; KIP-98",
+        f"{PRODUCER}, retries; KIP-98",
         "enable.idempotence=true",
     ),
     Permission(
@@ -311,7 +309,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         (REORDERED,),
         lambda c, seen: not c.idempotence and c.retries > 0 and c.max_in_flight > 1 and seen.resent,
         "retries without idempotence and with several requests in flight: one that is sent again comes after the next",
-        f"{_PRODUCER}, max.in.flight.requests.per.connection; KAFKA-5494",
+        f"{PRODUCER}, max.in.flight.requests.per.connection; KAFKA-5494",
         "enable.idempotence=true, or max.in.flight.requests.per.connection=1",
     ),
     Permission(
@@ -338,7 +336,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         lambda c, _: not c.read_committed,
         "isolation.level=read_uncommitted: records of a transaction are delivered before it is committed, so that two "
         "transactions can get each other's",
-        "Kafka documentation, consumer configuration, isolation.level",
+        ISOLATION,
         "isolation.level=read_committed",
     ),
     Permission(
@@ -356,7 +354,7 @@ PERMISSIONS: tuple[Permission, ...] = (
         lambda c, seen: c.commits_first and seen.missed_by_the_living == 0,
         "commit before processing (at-most-once): what a member had committed and not processed yet when it was "
         "killed, or had asked to commit without an answer while it owned the partition, is processed by nobody",
-        "Kafka documentation, Design, Message Delivery Semantics",
+        SEMANTICS,
         "commit after processing",
     ),
     Permission(

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.core.anomalies import BY_NAME, Anomaly
+from harness.core.listing import in_order
 from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Verdict
-from harness.report.words import broker, from_to, in_order, of_epoch, seconds
+from harness.report.words import broker, from_to, of_epoch, seconds
 
 Row = Mapping[str, Any]
 

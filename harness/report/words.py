@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harness.core.clock import SECOND_NS
+from harness.core.listing import in_order
 from harness.core.verdict import Finding, Judgement, Standing, Summary, Verdict
 from harness.history.schema import sequence_of, worker_of
 
@@ -191,11 +192,6 @@ def broker(name: str, epoch: int | None) -> str:
 def of_epoch(epoch: int | None) -> str:
     """``" (epoch 3)"``, to write behind a leader or its election; nothing if it is not known."""
     return "" if epoch is None else f" (epoch {epoch})"
-
-
-def in_order(names: Sequence[str]) -> str:
-    """``"a, b and c"``."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def _leader(row: Row) -> str:

@@ -14,14 +14,12 @@ from workloads.clients.deliveries import Deliveries
 from workloads.clients.keys import key_names, partitions_of_keys
 from workloads.clients.pace import Pace
 from workloads.clients.send_recorder import Ints, SendRecorder
-from workloads.clients.settings import MOST_WAITING_BYTES, Config
+from workloads.clients.settings import MOST_AT_ONCE, MOST_WAITING_BYTES, Config
 from workloads.clients.specs import ProducerSpec
 from workloads.loop import Commands, run
 from workloads.protocol import Report
 
-#: The most records that are handed over together, and their bytes. A choice: they get one time of hand-over, and no
-#: delivery report is taken meanwhile; fewer records cost more calls.
-_CHUNK = 500
+#: The most bytes of records that are handed over together. A choice, as of their number.
 _CHUNK_BYTES = 1024 * 1024
 #: A choice: the queue has room again as soon as brokers answer, and the call returns with the first report.
 _FULL_QUEUE_WAIT_S = 0.05
@@ -44,7 +42,7 @@ class Producing:
         self._incarnation = spec.first_incarnation
         self._dead = False
         self._deliveries = Deliveries(spec.worker, spec.record_size, recorder, clock)
-        self._chunk = max(1, min(_CHUNK, _CHUNK_BYTES // spec.record_size))
+        self._chunk = max(1, min(MOST_AT_ONCE, _CHUNK_BYTES // spec.record_size))
         self._most_waiting = max(1, min(spec.most_waiting, MOST_WAITING_BYTES // spec.record_size))
         self._pace = Pace(spec.rate, clock.now())
         self._random = np.random.default_rng([spec.seed, spec.worker])

@@ -111,6 +111,10 @@ RETRY_BACKOFF_MS: Final = 100
 MOST_WAITING: Final = 100_000
 MOST_WAITING_BYTES: Final = 256 * 1024 * 1024
 
+#: The most records that are handed over together. A choice: they get one time of hand-over, and no delivery report is
+#: taken meanwhile; fewer records cost more calls.
+MOST_AT_ONCE: Final = 500
+
 #: librdkafka's default of message.max.bytes.
 _LIBRDKAFKA_MESSAGE_MAX_BYTES: Final = 1_000_000
 

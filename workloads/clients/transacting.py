@@ -14,14 +14,12 @@ from workloads.clients.deliveries import Deliveries
 from workloads.clients.pace import Pace
 from workloads.clients.recorder import TransactionRecorder
 from workloads.clients.send_recorder import SendRecorder
-from workloads.clients.settings import Config
+from workloads.clients.settings import MOST_AT_ONCE, Config
 from workloads.clients.specs import TransactorSpec
 from workloads.clients.transaction_errors import Action, after, outcome
 from workloads.loop import Commands, run
 from workloads.protocol import Report
 
-#: The most records that are handed over together: as in workloads/clients/producing.py.
-_CHUNK = 500
 #: How long one transactional call may block. librdkafka continues it in the background, and the next call resumes it.
 _CALL_S = 0.5
 
@@ -118,7 +116,7 @@ class Transacting:
         left = self._spec.records - self._written
         if self._closing or self._error or not left:
             self._stage = _Stage.AWAITING
-        elif count := self._pace.due(now, min(_CHUNK, left)):
+        elif count := self._pace.due(now, min(MOST_AT_ONCE, left)):
             self._hand_over(count, now)
             self._serve(0)
         else:
