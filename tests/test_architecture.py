@@ -252,5 +252,7 @@ def test_the_page_of_the_architecture_names_the_folders_that_there_are() -> None
     assert [place for place in named if not (ROOT / place).exists()] == []
     packages = {package.replace(".", "/") + "/" for package in MAY_IMPORT} - {"harness/resources/"}
     assert packages <= set(named)
-    linked = {path for path in re.findall(r"`([\w/]+\.py|tests/[\w/]+)`", page) if "/" in path}
+    text = page + (ROOT / "docs/glossary.md").read_text()
+    linked = {path for path in re.findall(r"`([\w/]+\.py|tests/[\w/]+)`", text) if "/" in path}
+    linked |= {*re.findall(r"\]\(([\w/.]+)\)", page)}
     assert [path for path in linked if not (ROOT / path).exists()] == []
