@@ -16,7 +16,7 @@ from checkers.evidence.leadership import Span, spans
 from harness.history import schema
 from harness.history.footers import constants
 from harness.history.run_file import RunFile
-from harness.history.schema import MAY_HAVE_MOVED, TABLES, TRANSACTION, UNKNOWN_OFFSET, Phase
+from harness.history.schema import TABLES, TRANSACTION, UNKNOWN_OFFSET, Phase, PositionEvent
 from harness.history.stored_run import StoredRun
 
 #: Spark's message about a file that it cannot read completely.
@@ -179,7 +179,7 @@ class History:
         """Whether a group may have moved partitions between readers at times that the history does not know."""
         if self.run_file.final_read:
             return False
-        event = pc.field("event") == MAY_HAVE_MOVED
+        event = pc.field("event") == PositionEvent.MAY_HAVE_MOVED
         return bool(self.stored.table("positions", event, ["event"]).num_rows)
 
     @cached_property

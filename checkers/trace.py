@@ -34,10 +34,19 @@ from harness.core.trace import (
     Sending,
 )
 from harness.history.paths import VERDICT_FILE
-from harness.history.schema import FINAL_READER, UNKNOWN_OFFSET, Outcome, Phase, sequence_of, worker_of
+from harness.history.schema import (
+    ENDS_INTERVAL,
+    FINAL_READER,
+    UNKNOWN_OFFSET,
+    Outcome,
+    Phase,
+    PositionEvent,
+    sequence_of,
+    worker_of,
+)
 
 _ANSWERS = {Outcome.OK: "acknowledged", Outcome.FAIL: "failed", Outcome.INFO: "unknown"}
-_MOVES = frozenset({"assign", "seek", "revoke", "lost"})
+_MOVES = frozenset(ENDS_INTERVAL)
 
 
 @dataclass(frozen=True)
@@ -171,11 +180,8 @@ def _of_positions(archive: Archive, send: Row, known: list[Row]) -> list[Moment]
     here = (pc.field("topic") == of[0]) & (pc.field("partition") == of[1])
     rows = sorted(archive.rows("positions", here), key=lambda row: row["at_ns"])
     offsets = [row["offset"] for row in known if row["offset"] is not None and (row["topic"], row["partition"]) == of]
-    past = [
-        row
-        for row in rows
-        if row["event"] == "commit" and row["error"] is None and offsets and (row["offset"] or 0) > max(offsets)
-    ]
+    commits = [row for row in rows if row["event"] == PositionEvent.COMMIT and row["error"] is None]
+    past = [row for row in commits if offsets and (row["offset"] or 0) > max(offsets)]
     moved = [row for row in rows if row["event"] in _MOVES and row["at_ns"] >= send["invoked_ns"]]
     return [_of_position(archive, row) for row in [*moved, *past[:1]]]
 
@@ -190,7 +196,7 @@ def _place(archive: Archive, row: Row) -> Place:
         return Place.OFFSET
     if not archive.file.final_read:
         return Place.UNKNOWN
-    grouped = archive.file.configuration.grouped and row["event"] == "assign"
+    grouped = archive.file.configuration.grouped and row["event"] == PositionEvent.ASSIGN
     return Place.COMMITTED if grouped else Place.BEGINNING
 
 

@@ -180,9 +180,7 @@ TELLS = {
     # A column of the scan.
     "checkers/scan/log_order.py": {"reordered"},
     # The event of a consumer that lost a partition.
-    "harness/report/record_trace.py": {"lost"},
-    "checkers/trace.py": {"lost"},
-    "workloads/clients/consuming.py": {"lost"},
+    "harness/history/schema.py": {"lost"},
 }
 
 

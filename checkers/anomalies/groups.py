@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.history import PARTITION, History
-from checkers.scan.polls import ASSIGNMENT, READER
+from checkers.scan.polls import ASSIGNMENT, READER, RESETS
 from checkers.scan.record_bits import OFFSET_BIT, OFFSET_BLOCK
+from harness.history.schema import PositionEvent
 
 _COMMITTED = "event = 'commit' and error is null"
-_BEGINS = "event in ('assign', 'revoke', 'lost', 'seek')"
+_BEGINS = f"event in {RESETS}"
 _BLOCK = [*PARTITION, "block"]
 
 
@@ -43,7 +44,7 @@ def skipping_starts(history: History) -> list[dict[str, Any]]:
     wanted = pc.field("event").isin(_ASKS_OR_BEGINS) & pc.field("offset").is_valid()
     positions = history.stored.table("positions", wanted, [*PARTITION, "at_ns", "event", "offset", "reader"])
     # (Runs that tell the tables of each client record requests of commits, even if there were none.)
-    recorded = bool(history.run_file.writes) or pc.any(pc.equal(positions["event"], "committing")).as_py()
+    recorded = bool(history.run_file.writes) or pc.any(pc.equal(positions["event"], PositionEvent.COMMITTING)).as_py()
     if not recorded and history.run_file.configuration.commits_first:
         return []
     return skipping_starts_in(positions, recorded)
@@ -57,14 +58,14 @@ def skipping_starts_in(positions: pa.Table, requests_are_recorded: bool) -> list
     was made before is to be read from the log start: 0, because the final log has nothing below its start.
     """
     # At the same time, a request of a commit counts before an assignment.
-    rows = sorted(positions.to_pylist(), key=lambda row: (row["at_ns"], row["event"] == "assign"))
+    rows = sorted(positions.to_pylist(), key=lambda row: (row["at_ns"], row["event"] == PositionEvent.ASSIGN))
     at_first = 0 if requests_are_recorded else None
     stood: dict[tuple[str, int], int] = {}
     found = []
     for row in rows:
         of, offset = (row["topic"], row["partition"]), row["offset"]
         before = stood.get(of, at_first)
-        if row["event"] != "assign":
+        if row["event"] != PositionEvent.ASSIGN:
             stood[of] = max(offset, stood.get(of, offset))
         elif before is not None and offset > before:
             began = {name: row[name] for name in ("topic", "partition", "reader", "at_ns")}
@@ -72,7 +73,7 @@ def skipping_starts_in(positions: pa.Table, requests_are_recorded: bool) -> list
     return found
 
 
-_ASKS_OR_BEGINS = ["assign", "committing", "commit"]
+_ASKS_OR_BEGINS = [PositionEvent.ASSIGN, PositionEvent.COMMITTING, PositionEvent.COMMIT]
 
 
 def missed(history: History, polls: DataFrame) -> DataFrame:

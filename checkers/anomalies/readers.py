@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from checkers.anomalies.groups import skipping_starts
 from checkers.history import PARTITION, History
 from checkers.scan.polls import ASSIGNMENT, BEHIND_IT, POLL, delivered
-from harness.history.schema import MAY_HAVE_MOVED, TRANSACTION, UNKNOWN_OFFSET
+from harness.history.schema import TRANSACTION, UNKNOWN_OFFSET, PositionEvent
 
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]
 #: Records and gaps are joined by spans of 2**10 offsets, about the records of a poll. This and the next number decide
@@ -115,9 +115,8 @@ def _doubted(history: History, found: DataFrame) -> DataFrame:
     if not history.moved_unseen:
         return found
     place = ["reader", *PARTITION, "at_ns", "poll"]
-    moved = (
-        history.table("positions").where(f"event = '{MAY_HAVE_MOVED}'").selectExpr(*place, "true as moved").distinct()
-    )
+    may_have = history.table("positions").where(f"event = '{PositionEvent.MAY_HAVE_MOVED}'")
+    moved = may_have.selectExpr(*place, "true as moved").distinct()
     return found.join(moved, on=place, how="left").withColumn(
         "may_have_moved", F.expr("coalesce(moved, false) and on_arrival")
     )

@@ -11,7 +11,7 @@ from checkers.history import PARTITION, History
 from checkers.scan.record_bits import OFFSET_BIT, OFFSET_BLOCK
 from checkers.scan.running_max import greatest_before
 from harness.core.clock import SECOND_NS
-from harness.history.schema import UNKNOWN_OFFSET
+from harness.history.schema import ENDS_INTERVAL, UNKNOWN_OFFSET
 
 #: The columns of a reader and a partition that it reads.
 READER = ["reader", "incarnation", *PARTITION]
@@ -28,7 +28,8 @@ LIVE = f"phase = 'live' and offset > {UNKNOWN_OFFSET}"
 BEHIND_LAST = f"least(last, {(1 << 63) - 2}) + 1"
 BEHIND_IT = f"least(offset, {(1 << 63) - 2}) + 1"
 
-_RESETS = "('assign', 'revoke', 'lost', 'seek')"
+#: SQL: the events that begin another assignment interval.
+RESETS = str(tuple(map(str, ENDS_INTERVAL)))
 #: One task sorts one second of a reader's polls at a time.
 _BUCKET = f"at_ns div {SECOND_NS}"
 #: The order of rows with the same time: a start, the poll, then ends of the partition. An end within the poll's records
@@ -47,7 +48,7 @@ def polls(history: History) -> DataFrame:
     """
     resets = (
         history.table("positions")
-        .where(f"event in {_RESETS}")
+        .where(f"event in {RESETS}")
         .withColumn("poll", F.expr(_number(history)))
         .groupBy(*READER)
         .agg(F.array_sort(F.collect_list(F.struct("at_ns", "poll", "event"))).alias("resets"))

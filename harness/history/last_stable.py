@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harness.core.topology import Partition
+from harness.history.schema import PositionEvent
 
+_LAST_STABLE, _HIGH_WATERMARK = PositionEvent.LAST_STABLE, PositionEvent.HIGH_WATERMARK
 #: The rows of ``positions`` that have a last stable offset or a high watermark.
-STABILITY = pc.field("event").isin(["last-stable", "high-watermark"])
+STABILITY = pc.field("event").isin([_LAST_STABLE, _HIGH_WATERMARK])
 
 
 class StableEnds(NamedTuple):
@@ -34,10 +36,10 @@ def stable_ends(rows: pa.Table) -> dict[Partition, StableEnds]:
     """
     last: dict[Partition, dict[str, Any]] = {}
     for row in rows.sort_by("at_ns").to_pylist():
-        ends = last.setdefault((row["topic"], row["partition"]), dict.fromkeys(("last-stable", "high-watermark")))
+        ends = last.setdefault((row["topic"], row["partition"]), dict.fromkeys((_LAST_STABLE, _HIGH_WATERMARK)))
         ends[row["event"]] = row["offset"]
     return {
-        partition: StableEnds(ends["last-stable"], ends["high-watermark"])
+        partition: StableEnds(ends[_LAST_STABLE], ends[_HIGH_WATERMARK])
         for partition, ends in last.items()
         if None not in ends.values()
     }

@@ -33,6 +33,27 @@ class Phase(StrEnum):
     REPLICA = "replica"
 
 
+class PositionEvent(StrEnum):
+    """What happened to a reader's position in a partition. Checkers that are SQL have these words as text."""
+
+    ASSIGN = "assign"
+    REVOKE = "revoke"
+    LOST = "lost"
+    SEEK = "seek"
+    #: A commit is asked for; and its answer.
+    COMMITTING = "committing"
+    COMMIT = "commit"
+    END_OF_PARTITION = "end-of-partition"
+    ERROR = "error"
+    LAST_STABLE = "last-stable"
+    HIGH_WATERMARK = "high-watermark"
+    MAY_HAVE_MOVED = "may-have-moved"
+
+
+#: The events that end an assignment interval: a reader's time with a partition.
+ENDS_INTERVAL = (PositionEvent.ASSIGN, PositionEvent.REVOKE, PositionEvent.LOST, PositionEvent.SEEK)
+
+
 #: One row for each record handed to a producer. ``completed_ns`` is null while in flight (then ``outcome`` is info).
 #: The worker chooses the partition itself, so ``partition`` is always known. ``offset`` is null where Kafka reported
 #: none.
@@ -81,14 +102,12 @@ READS = pa.schema(
     ]
 )
 
-#: What happened to a reader's position in a partition: assign, revoke, lost, seek, committing, commit,
-#: end-of-partition, error. A ``committing`` is journalled before the commit is asked for; a ``commit`` is its answer.
-#: Of an ``assign`` that starts at the beginning of a log, ``offset`` is the log's first; null if no broker reported it.
-#: The final reader writes last-stable and high-watermark, the ends of a log once all transactions should be over. The
-#: reader of a replica writes end-of-partition, the end of the follower's log as the follower knew it. An imported
-#: history without rebalances has MAY_HAVE_MOVED before a poll of a group's member. ``poll``: the number of the reader's
-#: next poll, in histories whose times do not show the order.
-MAY_HAVE_MOVED = "may-have-moved"
+#: What happened to a reader's position in a partition (PositionEvent). A ``committing`` is journalled before the
+#: commit is asked for; a ``commit`` is its answer. Of an ``assign`` that starts at the beginning of a log, ``offset``
+#: is the log's first; null if no broker reported it. The final reader writes last-stable and high-watermark, the ends
+#: of a log once all transactions should be over. The reader of a replica writes end-of-partition, the end of the
+#: follower's log as the follower knew it. An imported history without rebalances has may-have-moved before a poll of a
+#: group's member. ``poll``: the number of the reader's next poll, in histories whose times do not show the order.
 POSITIONS = pa.schema(
     [
         _required("reader", pa.int32()),
@@ -200,6 +219,7 @@ TABLES: dict[str, pa.Schema] = {
 WORDS: dict[str, dict[str, tuple[str, ...]]] = {
     "sends": {"outcome": tuple(Outcome)},
     "reads": {"phase": tuple(Phase)},
+    "positions": {"event": tuple(PositionEvent)},
     "transactions": {"outcome": tuple(Outcome), "intent": ("commit", "abort")},
 }
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.core.errors import HistoryError
-from harness.history.schema import UNKNOWN_OFFSET, Outcome, Phase, record_id
+from harness.history.schema import UNKNOWN_OFFSET, Outcome, Phase, PositionEvent, record_id
 from harness.importing.edn import EdnFile
 from harness.importing.naming import MOST_WORKERS, NOBODY, Keys, RecordIds, Threads
 from harness.importing.readers import ReaderState
@@ -357,9 +357,11 @@ class Conversion:
             self._position(process, at_ns, partition, event)
         if operation.get(":seek-to-beginning?"):
             for partition in sorted(chosen):
-                self._position(process, at_ns, partition, "seek", 0)
+                self._position(process, at_ns, partition, PositionEvent.SEEK, 0)
 
-    def _position(self, process: int, at_ns: int, partition: int, event: str, offset: int | None = None) -> None:
+    def _position(
+        self, process: int, at_ns: int, partition: int, event: PositionEvent, offset: int | None = None
+    ) -> None:
         worker, incarnation = self._thread(process)
         before = self._readers[process].polls
         self._tables.positions.append((worker, incarnation, at_ns, event, TOPIC, partition, offset, None, before))

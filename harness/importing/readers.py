@@ -3,10 +3,10 @@
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 
-from harness.history.schema import MAY_HAVE_MOVED
+from harness.history.schema import PositionEvent
 
 #: A change of a reader's position in a partition, and the new offset, if that is known.
-Event = tuple[str, int | None]
+Event = tuple[PositionEvent, int | None]
 
 
 @dataclass
@@ -31,7 +31,7 @@ class ReaderState:
     moved: int = 0
     positions: dict[int, Position] = field(default_factory=dict)
 
-    def chooses(self, chosen: Set[int], subscribed: bool) -> Iterable[tuple[str, int]]:
+    def chooses(self, chosen: Set[int], subscribed: bool) -> Iterable[tuple[PositionEvent, int]]:
         """The consumer assigns itself partitions, or subscribes to their topics. Returns the events, each with its
         partition.
 
@@ -40,15 +40,15 @@ class ReaderState:
         two are mutually exclusive.
         """
         if self.subscribed is not None and self.subscribed != subscribed:
-            events = [("revoke", partition) for partition in sorted(self.positions)]
+            events = [(PositionEvent.REVOKE, partition) for partition in sorted(self.positions)]
             self.positions.clear()
         else:
-            events = [("revoke", partition) for partition in sorted(self.positions.keys() - chosen)]
+            events = [(PositionEvent.REVOKE, partition) for partition in sorted(self.positions.keys() - chosen)]
             for _, partition in events:
                 del self.positions[partition]
         if not subscribed:
             new = sorted(chosen - self.positions.keys())
-            events += [("assign", partition) for partition in new]
+            events += [(PositionEvent.ASSIGN, partition) for partition in new]
             self.positions |= {partition: Position(moved=self.moved) for partition in new}
         if subscribed and not self.subscribed:
             self.tells_rebalances = False
@@ -70,11 +70,11 @@ class ReaderState:
 
     def _event(self, position: Position, first: int | None) -> Event | None:
         if position.moved < self.moved:
-            return ("assign" if self.subscribed else "seek"), None
+            return (PositionEvent.ASSIGN if self.subscribed else PositionEvent.SEEK), None
         went_back = first is not None and position.next_offset is not None and first < position.next_offset
         if position.may_rewind and (position.next_offset is None or went_back):
-            return "seek", first
-        return (MAY_HAVE_MOVED, None) if self.subscribed and not self.tells_rebalances else None
+            return PositionEvent.SEEK, first
+        return (PositionEvent.MAY_HAVE_MOVED, None) if self.subscribed and not self.tells_rebalances else None
 
     def failed(self, all_recorded: bool) -> None:
         """The consumer's operation failed: it continues after that operation, or goes back. ``all_recorded``: the

@@ -14,7 +14,7 @@ from harness.core.trace import (
     Reading,
     Sending,
 )
-from harness.history.schema import Outcome
+from harness.history.schema import Outcome, PositionEvent
 from harness.report.words import by_id
 
 _ANSWERS = {
@@ -33,12 +33,12 @@ _STEPS = {
     "ended": "{name}: its {intent} {outcome}{error}",
 }
 _OUTCOMES = {Outcome.OK: "succeeded", Outcome.FAIL: "failed", Outcome.INFO: "was abandoned, outcome unknown"}
-_MOVES = {
-    "assign": "{by} was assigned {of} from {at}",
-    "seek": "{by} went to {at} of {of}",
-    "revoke": "{of} was revoked from {by}",
-    "lost": "{of} was lost to {by}",
-    "commit": "{by} committed {of} to {at}: past it",
+_MOVES: dict[str, str] = {
+    PositionEvent.ASSIGN: "{by} was assigned {of} from {at}",
+    PositionEvent.SEEK: "{by} went to {at} of {of}",
+    PositionEvent.REVOKE: "{of} was revoked from {by}",
+    PositionEvent.LOST: "{of} was lost to {by}",
+    PositionEvent.COMMIT: "{by} committed {of} to {at}: past it",
 }
 _PLACES = {
     Place.OFFSET: "offset {offset}",

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from harness.history.reference import COLUMNS, EXAMPLE, PYTHON, ROWS, page
-from harness.history.schema import TABLES
+from harness.history.schema import TABLES, PositionEvent
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,6 +22,10 @@ def test_every_table_and_column_has_its_meaning_and_no_other_has() -> None:
     assert set(ROWS) == set(TABLES)
     columns = {f"{table}.{name}": name for table, schema in TABLES.items() for name in schema.names}
     assert set(columns.values()) <= set(COLUMNS) <= {*columns, *columns.values()}
+
+
+def test_every_event_of_a_position_is_told() -> None:
+    assert set(re.findall(r"[\w-]+", COLUMNS["event"])) >= {*PositionEvent}
 
 
 def test_its_query_reads_the_shipped_example() -> None:

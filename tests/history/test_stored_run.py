@@ -17,7 +17,7 @@ from tests.history.test_run_file import run_file
 @pytest.fixture
 def run(tmp_path: Path) -> StoredRun:
     lines = ("send a ok @0", "final a @0", "end 0..1 p1", "end 0..1", "fault late b2 5..6", "fault early b1 2..3")
-    write(tmp_path, [by_hand(*lines)])
+    write(tmp_path, [by_hand(*lines, "place assign r1 t0")])
     return StoredRun.open(tmp_path)
 
 
@@ -98,6 +98,7 @@ def test_a_part_that_run_json_names_the_writer_of_and_that_is_not_there_is_named
         ("log_ends", "complete", None, "2 rows have no complete"),
         ("sends", "outcome", "OK", "outcome is 'OK' in some rows: it is one of ok, fail, info"),
         ("reads", "phase", "last", "phase is 'last' in some rows: it is one of live, final, replica"),
+        ("positions", "event", "assigned", "event is 'assigned' in some rows: it is one of assign, revoke, lost, "),
     ],
 )
 def test_rows_that_no_checker_would_count_are_refused(

@@ -19,7 +19,7 @@ from confluent_kafka import (
 from harness.core.clock import Clock
 from harness.core.topology import Partition
 from harness.history.journal import Journal, journal_path
-from harness.history.schema import POSITIONS, READS, Phase
+from harness.history.schema import POSITIONS, READS, Phase, PositionEvent
 from workloads.clients.positions import Position, behind, first_position, number_of, partition_of, topic_partitions
 from workloads.clients.recorder import PositionRecorder, ReadRecorder
 from workloads.clients.specs import ConsumerSpec
@@ -36,7 +36,7 @@ _COMMIT_S = 10.0
 _PARTS = 10
 
 #: Events that say where a reader begins.
-_BEGINS = {"assign", "seek"}
+_BEGINS = {PositionEvent.ASSIGN, PositionEvent.SEEK}
 
 #: The log no longer has the position (auto.offset.reset=error turns every such case into an error).
 _POSITION_LOST = {KafkaError._AUTO_OFFSET_RESET, KafkaError._LOG_TRUNCATION, KafkaError.OFFSET_OUT_OF_RANGE}
@@ -147,7 +147,7 @@ class Consuming:
 
     def _announce(self, ends: Mapping[Partition, Position]) -> None:
         """Journal a commit before it is sent."""
-        self._record("committing", ends)
+        self._record(PositionEvent.COMMITTING, ends)
         self._positions.flush()
 
     def _process(self, records: list[Message], now: int) -> None:
@@ -217,7 +217,7 @@ class Consuming:
         self._consumer.assign(topic_partitions(positions))
         self._next = dict(positions)
         self._assignment_known = True
-        self._record("assign", positions)
+        self._record(PositionEvent.ASSIGN, positions)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         try:
@@ -227,12 +227,12 @@ class Consuming:
         self._assign({(p.topic, p.partition): first_position(p) for p in committed})
 
     def _revoked(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        self._give_up("revoke", partitions)
+        self._give_up(PositionEvent.REVOKE, partitions)
 
     def _lost(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        self._give_up("lost", partitions)
+        self._give_up(PositionEvent.LOST, partitions)
 
-    def _give_up(self, event: str, partitions: list[TopicPartition]) -> None:
+    def _give_up(self, event: PositionEvent, partitions: list[TopicPartition]) -> None:
         gone = [(p.topic, p.partition) for p in partitions]
         self._assignment_known = False
         self._record(event, {tp: self._next.pop(tp, Position(OFFSET_BEGINNING)) for tp in gone})
@@ -243,31 +243,31 @@ class Consuming:
     def _error(self, error: KafkaError, topic: str, partition: int, offset: int | None, now: int) -> None:
         tp = (topic, partition)
         if error.code() == KafkaError._PARTITION_EOF:
-            self._positions.happened("end-of-partition", topic, partition, now, offset)
+            self._positions.happened(PositionEvent.END_OF_PARTITION, topic, partition, now, offset)
             # Records of the same poll may come after this event. If its offset is behind all records, markers are in
             # between.
             if tp in self._next and offset is not None and offset > self._next[tp].offset:
                 self._next[tp] = Position(offset)
             return
-        self._positions.happened("error", topic, partition, now, offset, error.name())
+        self._positions.happened(PositionEvent.ERROR, topic, partition, now, offset, error.name())
         if error.code() in _POSITION_LOST and tp in self._next:
             # librdkafka has stopped fetching the partition and refuses to seek: assign all again, the others at their
             # positions.
             self._to_commit.pop(tp, None)
             self._next[tp] = Position(OFFSET_BEGINNING)
             self._consumer.assign(topic_partitions(self._next))
-            self._record("seek", {tp: self._next[tp]})
+            self._record(PositionEvent.SEEK, {tp: self._next[tp]})
 
     def _client_error(self, error: KafkaError) -> None:
-        self._positions.happened("error", "", -1, self._clock.now(), error=error.name())
+        self._positions.happened(PositionEvent.ERROR, "", -1, self._clock.now(), error=error.name())
 
     def _committed(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         for p in partitions:
             failed = error or p.error
             name = None if failed is None else failed.name()
-            self._positions.happened("commit", p.topic, p.partition, self._clock.now(), p.offset, name)
+            self._positions.happened(PositionEvent.COMMIT, p.topic, p.partition, self._clock.now(), p.offset, name)
 
-    def _record(self, event: str, positions: Mapping[Partition, Position]) -> None:
+    def _record(self, event: PositionEvent, positions: Mapping[Partition, Position]) -> None:
         now = self._clock.now()
         begins = positions.items() if event in _BEGINS else ()
         starts = self._log_starts(tp for tp, position in begins if position.offset == OFFSET_BEGINNING)

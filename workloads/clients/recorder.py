@@ -7,7 +7,7 @@ import pyarrow as pa
 from confluent_kafka import Message
 
 from harness.history.journal import Journal
-from harness.history.schema import READS, Outcome, Phase
+from harness.history.schema import READS, Outcome, Phase, PositionEvent
 from workloads.clients.payload import decode
 
 
@@ -61,9 +61,15 @@ class PositionRecorder:
         self._rows: list[Mapping[str, Any]] = []
 
     def happened(
-        self, event: str, topic: str, partition: int, at_ns: int, offset: int | None = None, error: str | None = None
+        self,
+        event: PositionEvent,
+        topic: str,
+        partition: int,
+        at_ns: int,
+        offset: int | None = None,
+        error: str | None = None,
     ) -> None:
-        """Record an event; harness.history.schema.POSITIONS lists them.
+        """Record an event.
 
         A negative ``offset`` (a logical one of librdkafka) is recorded as null.
         """

@@ -15,12 +15,9 @@ from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-d
 from harness.core.clock import Clock
 from harness.core.topology import Partition
 from harness.history.journal import Journal, journal_path
-from harness.history.schema import FINAL_READER, POSITIONS
+from harness.history.schema import FINAL_READER, POSITIONS, PositionEvent
 from workloads.clients.recorder import PositionRecorder
 from workloads.clients.settings import Config, admin_config
-
-LAST_STABLE = "last-stable"
-HIGH_WATERMARK = "high-watermark"
 
 #: A choice: a broker that is up answers within milliseconds; one that does not takes this much of the wait.
 _ASK_S = 5.0
@@ -67,7 +64,7 @@ def watch(
                 break
             time.sleep(_EVERY_S)
         now = clock.now()
-        for event, ends in ((LAST_STABLE, stable), (HIGH_WATERMARK, high)):
+        for event, ends in ((PositionEvent.LAST_STABLE, stable), (PositionEvent.HIGH_WATERMARK, high)):
             for (topic, partition), offset in ends.items():
                 recorder.happened(event, topic, partition, now, offset)
         recorder.flush()

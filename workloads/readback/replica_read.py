@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaException
 from harness.core.clock import Clock
 from harness.core.topology import Partition
 from harness.history.journal import Journal, journal_path
-from harness.history.schema import FINAL_READER, POSITIONS, READS, Phase
+from harness.history.schema import FINAL_READER, POSITIONS, READS, Phase, PositionEvent
 from workloads.clients.recorder import PositionRecorder, ReadRecorder
 from workloads.clients.settings import Isolation, replica_reader_config
 from workloads.readback.final_read import LOGGER, FetchSources, PartitionProgress, read_on
@@ -84,7 +84,7 @@ def _read(
         for tp, found in progress.items():
             # Records from another broker prove nothing about this one.
             if found.complete and sources.of(tp) == {broker}:
-                positions.happened("end-of-partition", *tp, clock.now(), found.read_to)
+                positions.happened(PositionEvent.END_OF_PARTITION, *tp, clock.now(), found.read_to)
         positions.flush()
     return sources, None
 
