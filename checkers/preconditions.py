@@ -105,10 +105,11 @@ def has_rows(run: RunFile, faults: Iterable[Row]) -> Precondition:
     drawn = [{one.get("fault") for one in step["random"].get("faults", [])} for step in steps if "random" in step]
     left -= unnamed
     if any(sum(left[kind] for kind in kinds) < sum(others <= kinds for others in drawn) for kinds in drawn):
-        lacking.append("any that was drawn")
+        lacking.append("a fault drawn at random")
     ended_early = any(not step.met for step in run.timeline)
     lacking = [] if ended_early else [f"no row of {what}" for what in lacking]
-    lacking += [f"{name} has no beginning" for name, row in rows.items() if row["effective"] and not _begun(row)]
+    without_time = [name for name, row in rows.items() if row["effective"] and not _begun(row)]
+    lacking += [f"{name} took effect, but has no time of its injection" for name in without_time]
     return _precondition(
         "faults recorded", not lacking, f"{len(rows)} rows, one for each step that injects", _listed(lacking)
     )
@@ -260,7 +261,7 @@ def retained(ends: Iterable[Row], maybe_deleted: int = 0) -> Precondition:
 def limited(undecided: Sequence[str]) -> Precondition:
     """For each limit of the scenario it is known whether it was broken."""
     return _precondition(
-        "limits judged", not undecided, "it is known of each limit whether it was kept", "; ".join(undecided)
+        "limits judged", not undecided, "the history shows of each limit whether it was kept", "; ".join(undecided)
     )
 
 

@@ -197,7 +197,7 @@ def faults(report: ReportData) -> list[Block]:
             " ".join(row["nodes"]),
             words.seconds(row["injected_ns"]),
             words.seconds(row["healed_ns"]),
-            Marked("" if row["effective"] else "none that it took effect", "bad"),
+            Marked("" if row["effective"] else "no evidence that it took effect", "bad"),
             Marked(row["evidence"], code=True),
         )
         for row in report.verdict.faults

@@ -29,7 +29,7 @@ def recording(record: RunRecord) -> Iterator[RunRecord]:
             else:
                 record.save()
         except OSError as full:
-            exc.add_note(f"its run.json does not say that it broke off: {full.strerror}")
+            exc.add_note(f"its run.json could not be changed to say that the run broke off: {full.strerror}")
         raise
     finally:
         record.release()

@@ -43,7 +43,7 @@ class Entry(Part):
         [], description="of these scenarios, only those that have all of these tags"
     )
     without_tags: Annotated[list[str], BeforeValidator(_several)] = Field(
-        [], description="none that has one of these tags"
+        [], description="of these scenarios, leave out those that have one of these tags"
     )
     set: Annotated[list[str], BeforeValidator(_several)] = Field(
         [], description="settings changed in each, `path=value` as `run --set` takes them"

@@ -149,10 +149,10 @@ def not_held() -> list[tuple[Precondition, str]]:
         (asks.has_rows(INJECTS, [fault("cut", "isolate"), *ROWS[1:]]), "no row of cut"),
         (asks.has_rows(INJECTS, [*ROWS[:2], *ROWS[3:]]), "no row of 1 of kill"),
         (asks.has_rows(INJECTS, [*ROWS[:3], *ROWS[4:]]), "no row of 1 of elect"),
-        (asks.has_rows(INJECTS, ROWS[:4]), "no row of any that was drawn"),
-        (asks.has_rows(INJECTS, [*ROWS[:4], fault("kill-3", "kill")]), "no row of any that was drawn"),
-        (asks.has_rows(KILLS_AND_DRAWS, [fault("kill-1", "kill")]), "no row of any that was drawn"),
-        (asks.has_rows(run_file(), [fault(injected_ns=None)]), "cut has no beginning"),
+        (asks.has_rows(INJECTS, ROWS[:4]), "no row of a fault drawn at random"),
+        (asks.has_rows(INJECTS, [*ROWS[:4], fault("kill-3", "kill")]), "no row of a fault drawn at random"),
+        (asks.has_rows(KILLS_AND_DRAWS, [fault("kill-1", "kill")]), "no row of a fault drawn at random"),
+        (asks.has_rows(run_file(), [fault(injected_ns=None)]), "cut took effect, but has no time of its injection"),
         (
             asks.served(
                 run_file(), [fault(healed_ns=9_000_000_000)], [serving(9_000_000_000), serving(8_999_999_999, 1)]
@@ -179,8 +179,8 @@ def not_held() -> list[tuple[Precondition, str]]:
             asks.took_effect([fault("slow", effective=False, nodes_without_effect=["b2", "b3"])]),
             "no evidence: slow (on b2, b3)",
         ),
-        (asks.has_rows(DRAWS, [fault("a", "kill"), fault("b", "pause")]), "no row of any that was drawn"),
-        (asks.has_rows(DRAWS, [fault(str(n), "pause") for n in range(3)]), "no row of any that was drawn"),
+        (asks.has_rows(DRAWS, [fault("a", "kill"), fault("b", "pause")]), "no row of a fault drawn at random"),
+        (asks.has_rows(DRAWS, [fault(str(n), "pause") for n in range(3)]), "no row of a fault drawn at random"),
         (asks.risked(run_file(), [fault()], {})[0], "no write was acknowledged that any fault could take"),
         (asks.healed([fault(healed_ns=None)], run_file()), "still there: cut"),
         (asks.healed([fault(healed_ns=10)], run_file(phases=DRAINED)), "still there: cut"),
