@@ -108,7 +108,7 @@ class Fault(BaseModel, ABC):
             raise ScenarioError(f"{aim.name}: there is no node to hit: the clients' machine is not a node")
 
     @property
-    def acts_on(self) -> Plane | None:
+    def traffic_plane(self) -> Plane | None:
         """The traffic that it acts on; None if it acts on no traffic."""
         return None
 

@@ -59,7 +59,7 @@ class InjectedFault:
             **self._sides,
             "both_ways": self.fault.cuts_both_ways,
             "cuts_clients": self.fault.cuts_clients,
-            "plane": self.fault.acts_on,
+            "plane": self.fault.traffic_plane,
             "injection": self.aim.name,
         }
 

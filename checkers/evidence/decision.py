@@ -1,5 +1,6 @@
 """Lost records about which the same is known, and the decision about them: its standing, and what took them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from checkers.evidence.leadership import Partition
@@ -101,6 +102,12 @@ class Decision:
     def rank(self) -> int:
         """Its place if decisions are in order, the worst first."""
         return WORST_FIRST.index(self.standing)
+
+
+def in_each(cases: Sequence[Decision | Candidate]) -> tuple[frozenset[int], frozenset[int]]:
+    """The brokers that must have had the records in each of these cases, and those that need not in any."""
+    must, need_not = (frozenset.intersection(*of) for of in zip(*((c.must, c.need_not) for c in cases), strict=True))
+    return must, need_not
 
 
 def as_acknowledged(anomaly: Anomaly, case: Case) -> Case:

@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
-from checkers.evidence.decision import Candidate, Case, Decision, as_acknowledged, undecided, untaken
+from checkers.evidence.decision import Candidate, Case, Decision, as_acknowledged, in_each, undecided, untaken
 from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence, candidates, tells_term
 from checkers.evidence.holding import Change, Story
@@ -94,8 +94,8 @@ def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision
 def _of_any(each: Sequence[Decision], of_unseen: bool = False) -> Decision:
     """The first decision, with the holders that are known whichever holds: a broker must have had the records only if
     it must in each case. ``of_unseen``: they may also belong to an unreported leader, of whom nobody knows anything."""
-    cases = [(one.must, one.need_not) for one in each] + [(frozenset[int](), frozenset[int]())] * of_unseen
-    must, need_not = (frozenset.intersection(*of) for of in zip(*cases, strict=True))
+    unseen = [Candidate(None, None, Standing.UNDECIDED)] if of_unseen else []
+    must, need_not = in_each([*each, *unseen])
     replicas = frozenset[int]().union(*(one.must | one.unknown | one.need_not for one in each))
     return replace(each[0], must=must, unknown=replicas - must - need_not, need_not=need_not)
 

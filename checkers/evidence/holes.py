@@ -89,12 +89,12 @@ def holes(history: History, offsets: DataFrame, found: pa.Table) -> Holes:
 def known_holes(found: Iterable[Sequence[RecordRange]]) -> dict[Partition, int]:
     """How many records are missing in holes of each log. ``found``: the record ranges of each anomaly, of which several
     may tell the same records: those count of which one has the most."""
-    most: dict[Partition, int] = {}
+    most: Counter[Partition] = Counter()
     for ranges in found:
         own: Counter[Partition] = Counter()
         for one in ranges:
             own[one.of] += one.count if one.hole else 0
-        most = {of: max(most.get(of, 0), own[of]) for of in {*most, *own}}
+        most |= own
     return most
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Self
 
-from checkers.evidence.decision import Case, Decision
+from checkers.evidence.decision import Case, Decision, in_each
 from checkers.evidence.final_logs import Log
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import Partition
@@ -138,9 +138,7 @@ def _taken_too(decision: Decision, beside: Decision | None) -> Decision:
         return decision
     took = beside.event.term
     each = [one for one in decision.candidates if one.may_go_with(took)]
-    must, need_not = decision.must, decision.need_not
-    if each:
-        must, need_not = (frozenset.intersection(*of) for of in zip(*((c.must, c.need_not) for c in each), strict=True))
+    must, need_not = in_each(each or [decision])
     if must == beside.must and len({one.term for one in each}) <= 1:
         return beside
     unknown = (decision.must | decision.unknown | decision.need_not) - must - need_not

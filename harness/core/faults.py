@@ -288,8 +288,8 @@ def cuts_off(row: Row, coordinator: str, brokers: frozenset[str], controllers: f
     then coordinates the group."""
     if any(does(row, what) for what in _UNFIT):
         return not acted_on(row).isdisjoint({coordinator, Role.CLIENTS})
-    without_power = unfit(row, brokers, controllers)
-    moved = coordinator in without_power and without_power < brokers
+    not_electable = unfit(row, brokers, controllers)
+    moved = coordinator in not_electable and not_electable < brokers
     return moved or coordinator in unreached(row) | _late_for_clients(row, brokers)
 
 

@@ -20,7 +20,7 @@ _OF_BROKERS = {"leader", "followers", "coordinator"}
 
 def cannot_act(fault: Injection, cluster: ClusterSpec, where: KeyPath) -> Iterator[Problem]:
     """Why a fault can never act as written, whatever happens in the run."""
-    if says := _no_plane(fault.acts_on or Plane.ALL, cluster):
+    if says := _no_plane(fault.traffic_plane or Plane.ALL, cluster):
         yield Problem((*where, "plane"), says)
     sides = fault.targets()
     named = {bare(part) for expression in sides.values() for part in parts(expression)}

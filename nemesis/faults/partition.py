@@ -26,7 +26,7 @@ class _Cut(NetworkFault):
 
     @property
     @override
-    def acts_on(self) -> Plane | None:
+    def traffic_plane(self) -> Plane | None:
         return self.plane
 
     @property

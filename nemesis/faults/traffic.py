@@ -38,7 +38,7 @@ class _Traffic(NetworkFault):
 
     @property
     @override
-    def acts_on(self) -> Plane | None:
+    def traffic_plane(self) -> Plane | None:
         return self.plane
 
     @property

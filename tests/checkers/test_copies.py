@@ -22,7 +22,7 @@ from tests.checkers.notation import SECOND, by_hand, write
 from tests.checkers.ranges import record_range
 from tests.checkers.test_holders import evidence
 from tests.checkers.test_judge import COPIES, rows_in
-from tests.checkers.test_reach import MOVED, MOVED_BACK, NO_IDEMPOTENCE, SLOW, WRITTEN_TWICE, history
+from tests.checkers.test_reach import MOVED, MOVED_BACK, NO_IDEMPOTENCE, NOT_PERMITTED, SLOW, WRITTEN_TWICE, history
 
 UNCLEAN = {"unclean_election": True, "min_insync_replicas": 1}
 
@@ -63,10 +63,7 @@ def _acknowledged_at_27(lines: Sequence[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("lines", "elsewhere", "behind"),
     [
-        (MOVED, Standing.VIOLATION, Standing.VIOLATION),
-        ((*MOVED, SLOW), Standing.VIOLATION, Standing.VIOLATION),
-        (MOVED_BACK, Standing.VIOLATION, Standing.VIOLATION),
-        ((*MOVED_BACK, SLOW), Standing.UNDECIDED, Standing.UNDECIDED),
+        *NOT_PERMITTED,
         ((*MOVED_BACK, "fault s b1 12..15 kind=slow plane=all"), Standing.VIOLATION, Standing.VIOLATION),
         ((*MOVED_BACK, f"{SLOW} unknown=b1"), Standing.UNDECIDED, Standing.UNDECIDED),
         (_acknowledged_at_27(MOVED), Standing.PERMITTED, Standing.VIOLATION),

@@ -788,15 +788,20 @@ MOVED_BACK = (
     *saw("b1,b2,b3", "0..0", 2, 0, "1,2,3"),
 )
 SLOW = "fault s b1,b2 9..15 kind=slow plane=all"
+#: What the loss of a first copy does not permit: the lines, and the standings of ACKNOWLEDGED_ELSEWHERE and of
+#: REAL_TIME_ORDER.
+NOT_PERMITTED = [
+    (MOVED, Standing.VIOLATION, Standing.VIOLATION),
+    ((*MOVED, SLOW), Standing.VIOLATION, Standing.VIOLATION),
+    (MOVED_BACK, Standing.VIOLATION, Standing.VIOLATION),
+    ((*MOVED_BACK, SLOW), Standing.UNDECIDED, Standing.UNDECIDED),
+]
 
 
 @pytest.mark.parametrize(
     ("lines", "elsewhere", "behind"),
     [
-        (MOVED, Standing.VIOLATION, Standing.VIOLATION),
-        ((*MOVED, SLOW), Standing.VIOLATION, Standing.VIOLATION),
-        (MOVED_BACK, Standing.VIOLATION, Standing.VIOLATION),
-        ((*MOVED_BACK, SLOW), Standing.UNDECIDED, Standing.UNDECIDED),
+        *NOT_PERMITTED,
         ((*MOVED, "fault s b1 12..15 kind=slow plane=all"), Standing.VIOLATION, Standing.VIOLATION),
         (tuple(line.replace("t10..11", "t10..27") for line in MOVED), Standing.UNDECIDED, Standing.UNDECIDED),
         (

@@ -152,8 +152,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ("log is not None and not log.cut(", "log is not None and log.cut(", "a cut log accuses, a whole one does not"),
         ("if len(standings) == 1 and standings !=", "if standings !=", "one of two terms decides"),
-        ("frozenset.intersection(*of)", "frozenset.union(*of)", "whoever either leader needed must have had it"),
-        ("* of_unseen", "* False", "a leader that nobody reported needs whom the others need"),
+        ("if of_unseen else []", "if False else []", "a leader that nobody reported needs whom the others need"),
         ("replicas - must - need_not", "frozenset[int]()", "it is known of each broker whether it must have had it"),
         (
             "for walk in walks if walk.observed]",
@@ -395,6 +394,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
     ),
     "decision": (
+        ("frozenset.intersection(*of)", "frozenset.union(*of)", "whoever either leader needed must have had it"),
         (
             "self.standing is Standing.UNDECIDED and term in self.may_have",
             "self.standing is Standing.UNDECIDED",
@@ -415,7 +415,6 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "neighbours": (
         ("if one.may_go_with(took)]", "]", "leaders that the event spared may have had them"),
         ("and len({one.term for one in each}) <= 1:", ":", "whoever need not have had the neighbours need not these"),
-        ("frozenset.intersection(*of) for of", "frozenset.union(*of) for of", "who must for one leader must for each"),
         ("return lowest <= (NEVER if", "return lowest < (NEVER if", "a violation at the same place is none"),
         ("or at is None or part.hole:", "or at is None:", "a hole is a violation of an election"),
         (
