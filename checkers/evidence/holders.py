@@ -108,7 +108,7 @@ def _of_faults(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) 
     numbers = candidates(elections, case, acting)
     if not numbers:
         return _unwatched(evidence, anomaly, case, supposed)
-    if case.hole and any(elections.terms[number].epoch is None for number in numbers):
+    if case.hole and (_without_epochs(evidence, case) or any(elections.terms[n].epoch is None for n in numbers)):
         return _violation(evidence, anomaly, case)
     each = [Walk(evidence, elections, anomaly, case, number, acting).decision() for number in numbers]
     unseen = _of_unseen(evidence, anomaly, elections, case, supposed)
@@ -123,6 +123,12 @@ def _of_faults(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) 
         known = _of_any(each, of_unseen=unseen is not None)
         return replace(known, term=numbers[0] if has_epoch else None, candidates=of)
     return replace(_of_several(evidence, anomaly, elections, numbers, each, unseen), candidates=of)
+
+
+def _without_epochs(evidence: Evidence, case: Case) -> bool:
+    """Whether the final log of a partition was read, and its records have no epochs: their format is older than that,
+    or the final read does not tell them."""
+    return case.of in evidence.logs and not len(evidence.logs[case.of].epochs)
 
 
 def _of_unseen(

@@ -5,7 +5,7 @@ duplicated or late.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,18 +15,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.behind import LAG_NS
-from checkers.evidence.intervals import BEFORE, NEVER, Intervals
+from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Window
 from checkers.evidence.late import IN_FLIGHT, elections_of, late_copies
 from checkers.evidence.leadership import Partition
 from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import History
 from harness.core.anomalies import DUPLICATED, Anomaly
 from harness.core.clock import MS_NS
-from harness.core.faults import Does, Row, acted_on, cuts_off, does, may_keep_answers
+from harness.core.faults import Does, Row, acted_on, does, kept_from_clients, may_keep_answers, stops
 from harness.history.run_file import Origin, RunFile
 from harness.history.schema import FRESH_NS
 
-#: The default of session.timeout.ms: a member that is cut off may only learn after this time that its session is over.
+#: The default of session.timeout.ms, and of group.consumer.session.timeout.ms.
 _SESSION_MS = 45_000
 
 #: When two members owned a partition: since the first delivery of one, until the last delivery of the other.
@@ -50,47 +50,52 @@ _HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
 _GIVEN_UP = "_MSG_TIMED_OUT"
 
 
-def cut_off(history: History, faults: Iterable[Row], two_owners: StoredRows, perhaps: bool = False) -> bool:
-    """Whether faults cut members of a group off from its coordinator each time that two of them owned one partition: it
-    began during a fault or less than a session after it, and ended when a session after the fault was over, or soon
-    after that. A fault of a broker is over when the brokers name another coordinator.
+def cut_off(history: History, faults: Sequence[Row], two_owners: StoredRows, perhaps: bool = False) -> bool:
+    """Whether faults cut members of a group off from its coordinator each time that two of them owned one partition.
 
-    (The answer to its next heartbeat tells a member that it is none any more.) ``perhaps``: whether faults of any node
-    count. Nobody may have reported the coordinator; controllers may have moved it; and it answers some requests only
-    when the ISR has what it wrote to its own log (broker configuration, offset.commit.timeout.ms; KIP-848).
+    A cut has to keep them from it for a session, while it goes on as their coordinator: one that does not run ends no
+    session, and another one begins all sessions anew. No member is given anything before the cut is healed, for it hits
+    all clients. Then, or soon after that, the answer to its next heartbeat tells a member that it is none any more.
+
+    ``perhaps``: whether any faults may have done so, from their beginning until a session after their end: of any node,
+    of any length, and also such that only stop a broker, delay its answers or hide it from controllers or followers.
+    (It answers some requests only when the ISR has what it wrote to its own log: broker configuration,
+    offset.commit.timeout.ms; KIP-848.)
     """
     pieces = [*two_owners.pieces(_OWNED)]
     if not pieces:
         return False
     session_ns = _session_ns(history.run_file)
-    spans = _every_fault(faults) if perhaps else _of_coordinator(history, faults)
-    windows = [(since, NEVER if until is None else until + session_ns) for since, until in spans]
-    begun, over = Intervals(windows), Intervals((since, until + _FELT_NS) for since, until in windows)
+    if perhaps:
+        # (A broker that starts again begins all sessions anew.)
+        windows = [(begun, over + session_ns) for begun, over in map(_felt, filter(_may_have_acted, faults))]
+    else:
+        windows = [(row["healing_ns"], row["healed_ns"]) for row in _ending_sessions(history, faults, session_ns)]
+    felt = Intervals((since, until + _FELT_NS) for since, until in windows)
     owned = (zip(*(piece[name].to_pylist() for name in _OWNED.names), strict=True) for piece in pieces)
-    return all(begun.meet(since, since) and over.cover(since, until) for times in owned for since, until in times)
+    return all(felt.cover(since, until) for times in owned for since, until in times)
 
 
-def _every_fault(faults: Iterable[Row]) -> list[tuple[int, int | None]]:
-    """When each fault that acted began, and when it was healed, if it was."""
-    return [(row["injecting_ns"], row["healed_ns"]) for row in faults if acted_on(row)]
+def _may_have_acted(row: Row) -> bool:
+    """Whether a fault acted; one that stops processes did if its own way to do so was not the one that stopped them."""
+    return bool(acted_on(row)) or stops(row)
 
 
-def _of_coordinator(history: History, faults: Iterable[Row]) -> list[tuple[int, int | None]]:
-    """The same of each fault that cut members off from their coordinator, whichever broker that was if nobody knows; at
-    most until the brokers name another."""
-    names, controllers = history.stored.brokers, history.run_file.controllers
-    brokers = frozenset(names.values())
+def _ending_sessions(history: History, faults: Sequence[Row], session_ns: int) -> Iterator[Row]:
+    """The cuts that are known to have kept all members of a group from its coordinator for a session: most brokers
+    named this one before the cut and when it was healed, and no other one in between. No other fault may have acted in
+    that time, or so shortly before that it was still felt."""
+    names = history.stored.brokers
     reports = history.stored.table("observations", pc.field("coordinator").is_valid(), _NAMED)
-    named = _Coordinators(reports, len(brokers))
-    found: list[tuple[int, int | None]] = []
+    named = _Coordinators(reports, len(names))
     for row in faults:
-        begun, healed = row["injecting_ns"], row["healed_ns"]
-        if brokers and all(cuts_off(row, name, brokers, controllers) for name in brokers):
-            found.append((begun, healed))
-        elif (number := named.at(begun)) in names and cuts_off(row, names[number], brokers, controllers):
-            over = [at for at in (healed, named.next_after(begun, number)) if at is not None]
-            found.append((begun, min(over, default=None)))
-    return found
+        injecting_ns, injected_ns, healing_ns = row["injecting_ns"], row["injected_ns"], row["healing_ns"]
+        if None in (injected_ns, healing_ns, row["healed_ns"]) or healing_ns - injected_ns < session_ns:
+            continue
+        kept = {number for number, name in names.items() if name in kept_from_clients(row)}
+        others = Intervals(_felt(other) for other in faults if other is not row)
+        if named.throughout(injecting_ns, healing_ns) in kept and not others.meet(injecting_ns, row["healed_ns"]):
+            yield row
 
 
 class _Coordinators:
@@ -114,19 +119,23 @@ class _Coordinators:
         n = bisect_right(self._at, at_ns) - 1
         return self._names[n] if n >= 0 and at_ns - self._at[n] <= FRESH_NS else None
 
-    def next_after(self, at_ns: int, coordinator: int) -> int | None:
-        """When another broker than this coordinator was named for the first time after this time; None if never."""
-        of_later = range(bisect_right(self._at, at_ns), len(self._at))
-        return next((self._at[n] for n in of_later if self._names[n] not in {None, coordinator}), None)
+    def throughout(self, from_ns: int, to_ns: int) -> int | None:
+        """The coordinator at both times, if no other was named in between; else None."""
+        between = self._names[bisect_right(self._at, from_ns) : bisect_right(self._at, to_ns)]
+        first, last = self.at(from_ns), self.at(to_ns)
+        return first if first == last and {*between} <= {first, None} else None
 
 
 def _session_ns(run: RunFile) -> int:
     """The longest session of a member. (With group.protocol=consumer the broker decides it: KIP-848.)"""
-    members = run.workers("positions").values()
-    configured = [
-        None if member.get("group.protocol") == "consumer" else member.get("session.timeout.ms") for member in members
-    ]
-    return max((_SESSION_MS if ms is None else int(ms) for ms in configured), default=_SESSION_MS) * MS_NS
+    of_brokers = (run.scenario.get("cluster") or {}).get("config") or {}
+    sessions = (
+        of_brokers.get("group.consumer.session.timeout.ms")
+        if member.get("group.protocol") == "consumer"
+        else member.get("session.timeout.ms")
+        for member in run.workers("positions").values()
+    )
+    return max((int(ms or _SESSION_MS) for ms in sessions), default=_SESSION_MS) * MS_NS
 
 
 def given_up_beside(history: History, duplicated: StoredRows) -> bool:
@@ -171,9 +180,6 @@ def _amid(given_up: pa.Table, rows: pa.Table) -> npt.NDArray[np.bool_]:
     for n in np.flatnonzero(np.isin(ids, records)):
         found[n] = (records[first[n] : last[n]] != ids[n]).any()
     return found
-
-
-Window = tuple[int, int]
 
 
 @dataclass(frozen=True)

@@ -226,8 +226,8 @@ def moves_controller(
     elected soon, or nobody decides anything. ``controllers``: with ZooKeeper, the brokers that may be the controller.
     """
     acted = acted_on(row) - {Role.CLIENTS}
-    stops = _stops(row) or (does(row, Does.CUTS) and hits_heartbeats(row) and _alone(row))
-    return stops and observer not in acted and not acted <= (brokers if kraft else brokers - controllers)
+    unseats = stops(row) or (does(row, Does.CUTS) and hits_heartbeats(row) and _alone(row))
+    return unseats and observer not in acted and not acted <= (brokers if kraft else brokers - controllers)
 
 
 def may_unseat(row: Row, brokers: frozenset[str], controllers: frozenset[str]) -> bool:
@@ -244,10 +244,11 @@ def may_unseat(row: Row, brokers: frozenset[str], controllers: frozenset[str]) -
 
 def hits_controllers(row: Row) -> bool:
     """Whether a fault stops, cuts off or delays a controller, if it hits one."""
-    return _stops(row) or (hits_heartbeats(row) and (does(row, Does.CUTS) or does(row, Does.DELAYS)))
+    return stops(row) or (hits_heartbeats(row) and (does(row, Does.CUTS) or does(row, Does.DELAYS)))
 
 
-def _stops(row: Row) -> bool:
+def stops(row: Row) -> bool:
+    """Whether the fault ends or halts the processes of its nodes."""
     return does(row, Does.ENDS_PROCESS) or does(row, Does.HALTS_PROCESS)
 
 
@@ -259,6 +260,12 @@ def unreached(row: Row) -> frozenset[str]:
     if not sides(row):
         return acted_on(row) if _alone(row) and row.get("cuts_clients") else frozenset()
     return acted_on(row) & frozenset[str]().union(*(one for one, other in opposite(row) if Role.CLIENTS in other))
+
+
+def kept_from_clients(row: Row) -> frozenset[str]:
+    """The brokers of which a cut is known to drop all traffic with the clients, both ways."""
+    both_ways = row.get("both_ways") or not sides(row)
+    return unreached(row) if row.get("plane") in _SERVES - {None} and both_ways else frozenset()
 
 
 def may_keep_answers(
@@ -280,27 +287,6 @@ def may_keep_answers(
         or (acks_all and plane != Plane.CLIENT and acted & one & replicas and other & replicas)
         for one, other in opposite(row)
     )
-
-
-def cuts_off(row: Row, coordinator: str, brokers: frozenset[str], controllers: frozenset[str]) -> bool:
-    """Whether a fault is known to cut members of a group off from its coordinator: this broker does not run, or its
-    answers to clients are late or do not arrive; or it cannot be elected (see ``unfit``) and another broker can, which
-    then coordinates the group."""
-    if any(does(row, what) for what in _UNFIT):
-        return not acted_on(row).isdisjoint({coordinator, Role.CLIENTS})
-    not_electable = unfit(row, brokers, controllers)
-    moved = coordinator in not_electable and not_electable < brokers
-    return moved or coordinator in unreached(row) | _late_for_clients(row, brokers)
-
-
-def _late_for_clients(row: Row, brokers: frozenset[str]) -> frozenset[str]:
-    """The brokers between which and the clients a fault delays all traffic."""
-    if not does(row, Does.DELAYS) or row.get("plane") not in _SERVES:
-        return frozenset()
-    acted = acted_on(row)
-    if sides(row):
-        return acted & frozenset[str]().union(*(one for one, other in opposite(row) if Role.CLIENTS in other))
-    return brokers if Role.CLIENTS in acted else acted & brokers
 
 
 def hits_clients_only(row: Row) -> bool:

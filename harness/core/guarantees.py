@@ -361,8 +361,8 @@ PERMISSIONS: tuple[Permission, ...] = (
         "a member cut off from its coordinator",
         (TWO_OWNERS,),
         lambda c, seen: c.grouped and seen.cut_off,
-        "while a fault acts on its coordinator or its members, a group may give a member's partitions away before the "
-        "member learns that its session is over",
+        "a group that has not heard from a member for a session gives its partitions away; a member that a cut kept "
+        "from its coordinator may learn only later that its session is over",
         "Kafka documentation, consumer configuration, session.timeout.ms; KIP-62",
         "none: fence what a member does with its records, by transactions or by the group's generation",
     ),

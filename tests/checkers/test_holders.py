@@ -1427,6 +1427,12 @@ def test_a_gap_in_a_log_without_epochs_was_cut_by_nothing(
     assert decided("send r ok @5 t10..11", *without_epochs(WHOLE), *log, **settings, **OLD).standing is standing
 
 
+def test_a_gap_in_a_log_of_records_without_epochs_was_cut_by_nothing_whatever_epochs_brokers_report() -> None:
+    sent, hole = "send r ok @5 t10..11", ["final a @4", "final b @6", "end 0..7"]
+    assert decided(sent, *LONELY, *hole[:1], "end 0..5", **UNCLEAN).standing is PERMITTED
+    assert decided(sent, *LONELY, *hole, **UNCLEAN).standing is VIOLATION
+
+
 def test_an_isr_that_is_told_late_proves_nothing_soon() -> None:
     lines = ["send r ok @5 t10..11", "end 0..5", "send late ok @4 t50..51"]
     assert decided(*lines, *without_epochs(LONELY), **UNCLEAN, **OLD).standing is UNDECIDED

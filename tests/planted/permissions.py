@@ -221,6 +221,8 @@ _BY_TURNS = (
 )
 #: The same, and b1 coordinates the group.
 _COORDINATED = (*_BY_TURNS, *(f"saw b{n} @0..120 leader=1 isr=1,2,3 coordinator=1" for n in (1, 2)))
+#: A cut from all others, clients among them.
+_ISOLATED = "kind=isolate plane=all clients=cut"
 #: Reader 1 was given a, and then c; no final read tells what stands between.
 _GAP = ("send a ok @0 t1..2", "send b ok @1 t2..3", "send c ok @2 t3..4", "live a @0 r1 t5", "live c @2 r1 t7")
 _B_WAS_READ = "live b @1 r2 t6"
@@ -526,14 +528,21 @@ ROWS: Mapping[str, PlantedRow] = {
     "a member cut off from its coordinator": PlantedRow(
         "two_owners",
         {"grouped": True},
-        (*_COORDINATED, "fault cut b1 95..105"),
+        (*_COORDINATED, f"fault i b1 60..106.5 {_ISOLATED}"),
         {
-            BEFORE: Plant((*_COORDINATED, "fault cut b1 40..54")),
-            AFTER: Plant((*_COORDINATED, "fault cut b1 111..120")),
+            BEFORE: Plant((*_COORDINATED, f"fault i b1 2..40 {_ISOLATED}")),
+            AFTER: Plant((*_COORDINATED, f"fault i b1 111..160 {_ISOLATED}")),
             PARTITION: Never("a coordinator is cut off, whichever partition the group reads"),
-            "no coordinator": Plant((*_COORDINATED, "fault cut b2 95..105"), Standing.UNDECIDED),
+            "no coordinator": Plant((*_COORDINATED, f"fault i b2 60..106.5 {_ISOLATED}"), Standing.UNDECIDED),
+            "for less than a session": Plant((*_COORDINATED, f"fault i b1 99..106.5 {_ISOLATED}"), Standing.UNDECIDED),
+            "an end too early": Plant((*_COORDINATED, f"fault i b1 20..95 {_ISOLATED}"), Standing.UNDECIDED),
+            "still cut off": Plant((*_COORDINATED, f"fault i b1 20..109 {_ISOLATED}"), Standing.UNDECIDED),
+            "a dead coordinator": Plant((*_COORDINATED, "fault k b1 60..106.5 kind=kill"), Standing.UNDECIDED),
+            "late heartbeats": Plant(
+                (*_COORDINATED, "fault s b1 60..106.5 kind=slow plane=client"), Standing.UNDECIDED
+            ),
             **_NOTHING_IS_MISSING,
         },
-        _untold(*_BY_TURNS, "fault cut b1 95..105"),
+        _untold(*_BY_TURNS, f"fault i b1 60..106.5 {_ISOLATED}"),
     ),
 }

@@ -1,6 +1,7 @@
 """Every row of the permission table excuses what it reached, and nothing else: before, after, elsewhere, in a hole."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from pyspark.sql import SparkSession
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from checkers.judge import judge
 from harness.core.anomalies import BY_NAME
-from harness.core.guarantees import PERMISSIONS
+from harness.core.guarantees import PERMISSIONS, Ruling
 from harness.core.verdict import FoundAnomaly, Standing
 from tests.checkers.notation import by_hand, write
 from tests.planted.families import FAMILIES
@@ -122,6 +123,22 @@ def test_whatever_shows_that_a_record_is_gone_is_judged_as_its_loss(
     assert _judged_otherwise(name, anomaly, _planted_as(name, anomaly), tmp_path, spark, one_task) == {}
 
 
+#: The epoch of a record that was read.
+_READ_EPOCH = re.compile(r"^((?:final|live) .*?) e\d+")
+
+
+@pytest.mark.parametrize(("name", "anomaly"), _OF_FAMILIES)
+def test_records_without_epochs_are_permitted_in_no_way_that_missed_them(
+    name: str, anomaly: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Brokers report the epochs of leaders, but records have none: log.message.format.version is below 0.11."""
+    planted = {way: plant.lines for way, plant in _planted_as(name, anomaly).items() if way in ROWS[name].misses}
+    lines = [tuple(_READ_EPOCH.sub(r"\1", line) for line in each_line) for each_line in planted.values()]
+    topics = write_together(tmp_path, lines, **ROWS[name].settings)
+    found = rulings(tmp_path, spark, anomaly, one_task=True)
+    assert _permitted(planted, topics, found) == []
+
+
 @pytest.mark.parametrize("name", [name for name, anomaly in _OF_FAMILIES if anomaly == "real_time_order"])
 def test_what_was_acknowledged_without_an_offset_is_permitted_in_no_way_that_missed_it(
     name: str, spark: SparkSession, tmp_path: Path
@@ -133,9 +150,13 @@ def test_what_was_acknowledged_without_an_offset_is_permitted_in_no_way_that_mis
     topics = write_together(tmp_path, unplaced, **ROWS[name].settings)
     found = rulings(tmp_path, spark, "real_time_order", one_task=True)
     assert found.keys() >= {*topics}
-    assert [
-        way for way, topic in zip(planted, topics, strict=True) if found[topic].standing is Standing.PERMITTED
-    ] == []
+    assert _permitted(planted, topics, found) == []
+
+
+def _permitted(planted: Iterable[str], topics: Iterable[str], found: Mapping[str, Ruling]) -> list[str]:
+    """The plants that are permitted."""
+    got = {way: found[topic].standing for way, topic in zip(planted, topics, strict=True) if topic in found}
+    return [way for way, standing in got.items() if standing is Standing.PERMITTED]
 
 
 _APART = [one for more in (False, True) for one in plants(more) if one.values[0] not in _TOGETHER]
