@@ -9,9 +9,11 @@ from harness.core.topology import Node
 
 
 class Effect(StrEnum):
-    """Whether a fault acts on a node. ``NOT_KNOWN``: no measurement shows it."""
+    """Whether a fault acts on a node. ``IN_PART``: it acted, or may have acted, but not all the time, or not as it
+    should. ``NOT_KNOWN``: no measurement shows it."""
 
     HOLDS = "holds"
+    IN_PART = "in part"
     DOES_NOT_HOLD = "does not hold"
     NOT_KNOWN = "not known"
 
@@ -31,8 +33,8 @@ Evidence = Mapping[Node, Seen]
 class Record:
     """All evidence of one injection, in the order it was measured.
 
-    A fault that holds may stop holding. Once a measurement shows that it did not hold on a node, later ones do not
-    change that.
+    A fault that holds may stop holding: then it acted in part. Once a measurement shows that it did not hold on a node,
+    or held in part, later ones do not change that.
     """
 
     def __init__(self) -> None:
@@ -43,8 +45,10 @@ class Record:
         """Add one measurement; ``when`` is its key in the facts. A node that it does not contain, or that is NOT_KNOWN
         in it, keeps its effect."""
         for node, seen in evidence.items():
-            if seen.effect is not Effect.NOT_KNOWN and self.on(node) is not Effect.DOES_NOT_HOLD:
-                self._effects[node] = seen.effect
+            before = self.on(node)
+            if seen.effect is not Effect.NOT_KNOWN and before in {Effect.HOLDS, Effect.NOT_KNOWN}:
+                stopped = before is Effect.HOLDS and seen.effect is Effect.DOES_NOT_HOLD
+                self._effects[node] = Effect.IN_PART if stopped else seen.effect
             if seen.facts:
                 self.facts.setdefault(when, {})[node.name] = dict(seen.facts)
 

@@ -32,9 +32,12 @@ class InjectedFault:
 
     @property
     def not_known(self) -> list[str]:
-        """The nodes on which nothing shows that the fault acted, and nothing shows that it did not."""
-        without = (node for node in self.aim.nodes if self.seen.on(node) is Effect.NOT_KNOWN)
-        return [node.name for node in without if node not in self.counted]
+        """The nodes on which the fault may have acted: in part, or nothing shows that it did not."""
+        return [node.name for node in self.aim.nodes if self._may_have_acted(node)]
+
+    def _may_have_acted(self, node: Node) -> bool:
+        effect = self.seen.on(node)
+        return effect is Effect.IN_PART or (effect is Effect.NOT_KNOWN and node not in self.counted)
 
     @property
     def remaining(self) -> tuple[Node, ...]:

@@ -298,14 +298,12 @@ class Nemesis:
         injection.seen.add("released", {node: Seen(Effect.NOT_KNOWN, {"at_ns": now}) for node in alive})
 
     def _apply_again(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
-        """Apply one fault again. If that fails, the fault no longer holds there; the node is released all the same."""
+        """Apply one fault again. If that fails, the fault held in part there; the node is released all the same."""
         try:
             injection.seen.add("applied_again", injection.fault.apply_again(self._lasting, injection.aim, nodes))
         except ClusterError as exc:
             hit = [node for node in injection.aim.nodes if node in nodes]
-            injection.seen.add(
-                "applied_again", {node: Seen(Effect.DOES_NOT_HOLD, {"failed": str(exc)}) for node in hit}
-            )
+            injection.seen.add("applied_again", {node: Seen(Effect.IN_PART, {"failed": str(exc)}) for node in hit})
         injection.seen.note("applied_again", at_ns=self._clock.now())
         self._write(injection)
 

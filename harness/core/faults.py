@@ -79,7 +79,7 @@ def in_force_since_ns(row: Row) -> int:
 
 
 def in_doubt(row: Row) -> bool:
-    """Whether the effect of the fault on some node, or of an election, was never measured: nobody knows if it acted."""
+    """Whether nobody knows if the fault acted on some node, or for how long, or whether an election was held."""
     recorded = row.get("nodes_not_known")
     if recorded is None:
         return not row["effective"] and row["injected_ns"] is None

@@ -80,12 +80,12 @@ class NetworkFault(Fault):
 
 
 def judged(counted: Counted | None) -> Seen:
-    """The evidence in counters: a fault does not hold if its mechanism is gone or did something wrong; with a count of
+    """The evidence in counters: a fault held in part if its mechanism is gone or did something wrong; with a count of
     zero it is not known."""
     if counted is None:
-        return Seen(Effect.DOES_NOT_HOLD, {"mechanism": "gone"})
+        return Seen(Effect.IN_PART, {"mechanism": "gone"})
     if counted.wrong is not None:
-        return Seen(Effect.DOES_NOT_HOLD, {**counted.facts, "wrong": counted.wrong})
+        return Seen(Effect.IN_PART, {**counted.facts, "wrong": counted.wrong})
     return Seen(Effect.HOLDS if counted.packets else Effect.NOT_KNOWN, counted.facts)
 
 

@@ -596,6 +596,29 @@ def test_a_cut_is_in_doubt_where_its_rules_ended_with_a_process_before_anybody_l
     assert not rows.last("cut")["effective"]
 
 
+def test_a_process_that_came_back_by_itself_was_dead_for_a_time(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(fault("kill", target=("b1", "b2")), "dead")
+    shell.states[B1] = ProcessState.RUNNING
+    nemesis.heal_all()
+    assert (rows.last("dead")["nodes_without_effect"], rows.last("dead")["nodes_not_known"]) == (["b1"], ["b1"])
+
+
+def test_a_cut_whose_rules_somebody_removed_may_have_acted_until_then(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(fault("isolate", target="b2"), "cut")
+    shell.flushed = {B2}
+    nemesis.heal_all()
+    assert (rows.last("cut")["nodes_without_effect"], rows.last("cut")["nodes_not_known"]) == (["b2"], ["b2"])
+
+
+def test_a_delay_that_also_lost_packets_acted_in_part(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    shell.netem, shell.overflowed = False, 3
+    nemesis.inject(fault("slow", target="b1"), "late")
+    nemesis.heal_all()
+    assert (rows.last("late")["nodes_without_effect"], rows.last("late")["nodes_not_known"]) == (["b1"], ["b1"])
+
+
 def test_a_kill_that_failed_on_a_node_that_then_was_gone_may_have_killed_it(rows: Rows) -> None:
     shell = SparesB2()
     nemesis = Nemesis(shell, lambda: VIEW, rows.journal, Clock.start(), Random(1))
