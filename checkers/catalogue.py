@@ -2,6 +2,8 @@
 
 from checkers.anomalies import cycles, epochs, groups, imported, offsets, order, readers, records, transactions
 from checkers.checker import Checker, OrderChecker, PollChecker, RecordChecker, TableChecker
+from checkers.evidence.circumstances import of_duplicated, of_missed, of_reordered, of_two_owners, of_unseen
+from checkers.evidence.copies import sent_again_for_loss
 from checkers.history import History
 from checkers.scan.record_bits import COPIED, MAY_BE_DAMAGED_IN_PLACE, READ_ELSEWHERE, REKEYED, STRAYED, UNSENT
 from harness.core.anomalies import (
@@ -51,6 +53,8 @@ DELIVERY: tuple[Checker, ...] = (
         DUPLICATED,
         candidates=f"{COPIED} | {MAY_BE_DAMAGED_IN_PLACE} & found | {READ_ELSEWHERE}",
         find=records.duplicated,
+        happened=of_duplicated,
+        by_loss=sent_again_for_loss,
     ),
     RecordChecker(PHANTOM, candidates=UNSENT, foreign="foreign", find=records.phantom),
     RecordChecker(MISPLACED, candidates=f"{UNSENT} | {REKEYED}", find=records.misplaced),
@@ -83,7 +87,13 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         find=offsets.acknowledged_elsewhere,
         rule=offsets.AT_ANOTHER_OFFSET,
     ),
-    OrderChecker(REORDERED, broken="reordered + shared", find=order.reordered, rule=order.AFTER_ITS_SUCCESSOR),
+    OrderChecker(
+        REORDERED,
+        broken="reordered + shared",
+        find=order.reordered,
+        rule=order.AFTER_ITS_SUCCESSOR,
+        happened=of_reordered,
+    ),
     OrderChecker(
         REAL_TIME_ORDER, broken="overtaken + shared", find=order.real_time_order, rule=order.AFTER_A_LATER_SEND
     ),
@@ -104,6 +114,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         find=readers.two_owners,
         rule=readers.BEFORE_THE_OTHER_ENDED,
         timed=False,
+        happened=of_two_owners,
     ),
 )
 
@@ -118,7 +129,9 @@ TRANSACTIONS: tuple[Checker, ...] = (
 )
 
 #: Checkers of consumer groups: whether a group processed everything that it committed.
-GROUPS: tuple[Checker, ...] = (PollChecker(MISSED, applies=groups.has_group, find=groups.missed, timed=False),)
+GROUPS: tuple[Checker, ...] = (
+    PollChecker(MISSED, applies=groups.has_group, find=groups.missed, timed=False, happened=of_missed),
+)
 
 CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER, *TRANSACTIONS, *GROUPS)
 
@@ -130,9 +143,20 @@ WITHOUT_FINAL_READ: tuple[Checker, ...] = (
         find=imported.lost,
         sentence="acknowledged writes were skipped by their readers",
     ),
-    RecordChecker(UNSEEN, candidates="acknowledged & ~delivered", find=imported.unseen, judged=Judgement.UNKNOWN),
     RecordChecker(
-        DUPLICATED, candidates="delivered", find=imported.duplicated, sentence="records are at more than one offset"
+        UNSEEN,
+        candidates="acknowledged & ~delivered",
+        find=imported.unseen,
+        judged=Judgement.UNKNOWN,
+        happened=of_unseen,
+    ),
+    RecordChecker(
+        DUPLICATED,
+        candidates="delivered",
+        find=imported.duplicated,
+        sentence="records are at more than one offset",
+        happened=of_duplicated,
+        by_loss=sent_again_for_loss,
     ),
 )
 

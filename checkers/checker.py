@@ -10,14 +10,21 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 
+from checkers.evidence.circumstances import Happened, nothing
+from checkers.evidence.losses import Losses
+from checkers.evidence.store import AnomalyStore
 from checkers.history import History
 from checkers.scan.record_bits import Candidates
 from checkers.scans import Scan, Scans
 from harness.core.anomalies import Anomaly
+from harness.core.guarantees import Ruling
 from harness.core.verdict import Judgement
 
 #: Runs a finder. Returns a DataFrame, or None if there is nothing to find.
 Question = Callable[[], DataFrame | None]
+#: Takes the history, what all checkers found, and the losses (None if nothing is lost). Returns the ruling; None if no
+#: loss caused the anomaly.
+ByLoss = Callable[[History, AnomalyStore, Losses | None], Ruling | None]
 
 
 def never(_history: History) -> bool:
@@ -31,7 +38,9 @@ class Checker(ABC):
 
     ``rule``: SQL that selects the anomaly's rows in the finder's result. ``timed``: whether the result has the times of
     the sends; if not, they are added only when something was found, for that costs a pass over all sends. ``judged``:
-    the verdict of a run with this anomaly, at least. ``sentence``: replaces the anomaly's own sentence.
+    the verdict of a run with this anomaly, at least. ``sentence``: replaces the anomaly's own sentence. ``happened``:
+    what happened in the run, as far as the anomaly's standing depends on it (not used if it is judged by record).
+    ``by_loss``: the ruling on what would be a violation, if a loss caused it.
     """
 
     anomaly: Anomaly
@@ -40,6 +49,8 @@ class Checker(ABC):
     timed: bool = True
     judged: Judgement = Judgement.INVALID
     sentence: str | None = None
+    happened: Happened = nothing
+    by_loss: ByLoss | None = None
 
     @property
     def name(self) -> str:

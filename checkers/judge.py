@@ -8,7 +8,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import SparkSession
 
@@ -19,18 +18,17 @@ from checkers.availability import availability, writes
 from checkers.catalogue import checkers_of
 from checkers.checker import Checker
 from checkers.evidence.causes import found_ranges, runs, terms_led
-from checkers.evidence.copies import sent_again_for_loss, without_late_copies
+from checkers.evidence.circumstances import all_may_have_moved
+from checkers.evidence.copies import without_late_copies
 from checkers.evidence.faults import active
 from checkers.evidence.holes import known_holes, unread
-from checkers.evidence.late import late_copies
 from checkers.evidence.leadership import Partition, who_led
 from checkers.evidence.losses import Losses, losses_of
-from checkers.evidence.reach import Resent, cut_off, given_up_beside, resent
 from checkers.evidence.readers import behind
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.silence import silences
 from checkers.evidence.standing import observed, possible_faults, worst_ruling
-from checkers.evidence.store import NO_ROWS, AnomalyStore, StoredRows
+from checkers.evidence.store import AnomalyStore, StoredRows
 from checkers.findings import Observed, findings
 from checkers.history import History, damaged_file
 from checkers.limits import limits_of, overrun, undecided
@@ -38,20 +36,9 @@ from checkers.preconditions import RunFacts, preconditions
 from checkers.scan.polls import polls
 from checkers.screening import AT_ONCE, Found, records, stored
 from checkers.summary import summary
-from harness.core.anomalies import (
-    ACKNOWLEDGED_ELSEWHERE,
-    BY_NAME,
-    DUPLICATED,
-    LOST,
-    MISSED,
-    REAL_TIME_ORDER,
-    REORDERED,
-    TWO_OWNERS,
-    Anomaly,
-)
+from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, Anomaly
 from harness.core.errors import HistoryError
-from harness.core.faults import Row
-from harness.core.guarantees import Circumstances, Ruling, standing
+from harness.core.guarantees import Ruling, standing
 from harness.core.verdict import Finding, FoundAnomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
 from harness.history.paths import CHECKERS_LOG
 from harness.history.run_file import RunFile
@@ -163,48 +150,14 @@ def _failed_checkers(results: Path, failures: Mapping[str, Exception]) -> list[P
     return [Precondition(name="checkers answered", met=False, detail=f"failed: {failed}: see {CHECKERS_LOG}")]
 
 
-def circumstances(history: History, faults: Sequence[Row], anomaly: Anomaly, found: AnomalyStore) -> Circumstances:
-    """What happened in the run under these faults, for promises whose standing does not depend on single records.
-
-    ``found``: what the checkers found.
-    """
-    may_be_resent = anomaly in {DUPLICATED, REORDERED} and not history.run_file.configuration.idempotence
-    sent = resent(history, anomaly, found.of(anomaly), faults) if may_be_resent else Resent(again=False, elected=False)
-    owned = found.of(TWO_OWNERS) if anomaly is TWO_OWNERS else NO_ROWS
-    return Circumstances(
-        elected=sent.elected,
-        resent=sent.again,
-        held_back=sent.held,
-        too_many_copies=sent.too_many_copies,
-        given_up_beside=anomaly is DUPLICATED
-        and history.run_file.configuration.idempotence
-        and given_up_beside(history, found.of(DUPLICATED))
-        and not len(late_copies(history, DUPLICATED, found.of(DUPLICATED))),
-        cut_off=cut_off(history, faults, owned),
-        may_be_cut_off=cut_off(history, faults, owned, perhaps=True),
-        final_read=history.run_file.final_read,
-        missed_by_the_living=_missed_by_the_living(found.of(MISSED)),
-    )
-
-
-def _missed_by_the_living(missed: StoredRows) -> int:
-    return sum(len(piece) - pc.sum(pc.or_(piece["died"], piece["unanswered"])).as_py() for piece in missed.pieces())
-
-
-def all_may_have_moved(history: History, found: StoredRows) -> bool:
-    """Whether, for each row of an anomaly, a group may have moved the partition right before it, unseen."""
-    rows = found.pieces() if history.moved_unseen else ()
-    columns = [piece["may_have_moved"] for piece in rows if "may_have_moved" in piece.column_names]
-    return bool(columns) and all(pc.all(one).as_py() for one in columns)
-
-
-def rule(history: History, anomaly: Anomaly, found: AnomalyStore, ranges: Sequence[RecordRange]) -> Ruling:
-    """The standing of an anomaly under the run's configuration. The standing of a loss is the worst of its records."""
-    if not anomaly.judged_by_record:
-        possible = [circumstances(history, faults, anomaly, found) for faults in possible_faults(history.faults)]
-        if all_may_have_moved(history, found.of(anomaly)):
+def rule(history: History, checker: Checker, found: StoredRows, ranges: Sequence[RecordRange]) -> Ruling:
+    """The standing of a checker's anomaly, of which ``found`` are all rows, under the run's configuration. The standing
+    of a loss is the worst of its records."""
+    if not checker.anomaly.judged_by_record:
+        possible = [checker.happened(history, faults, found) for faults in possible_faults(history.faults)]
+        if all_may_have_moved(history, found):
             possible.append(replace(possible[0], moved_unseen=True))
-        return standing(anomaly, history.run_file.configuration, *possible)
+        return standing(checker.anomaly, history.run_file.configuration, *possible)
     ruling, count, total = worst_ruling(ranges)
     of_some = f"{count} of them: " if count < total else ""
     return replace(ruling, because=f"{of_some}{ruling.because}")
@@ -217,7 +170,7 @@ def explained(
     example has the leader and the active faults of its time. Also returns all ranges of its records. ``kept``: what all
     checkers found.
     """
-    names, anomaly = history.stored.brokers, found.checker.anomaly
+    names, checker, anomaly = history.stored.brokers, found.checker, found.checker.anomaly
     examples = [
         {
             **row,
@@ -231,11 +184,11 @@ def explained(
         ranges = losses.ranges(anomaly)
     else:
         ranges = found_ranges(history, anomaly, kept.of(anomaly))
-    if losses is not None and anomaly in {ACKNOWLEDGED_ELSEWHERE, REAL_TIME_ORDER}:
+    if losses is not None and anomaly.leaves_copy:
         ranges = without_late_copies(history, anomaly, kept.of(anomaly), ranges, losses.evidence)
-    ruling = rule(history, anomaly, kept, ranges)
-    if anomaly is DUPLICATED and ruling.standing is Standing.VIOLATION:
-        ruling = sent_again_for_loss(history, kept, losses) or ruling
+    ruling = rule(history, checker, kept.of(anomaly), ranges)
+    if checker.by_loss is not None and ruling.standing is Standing.VIOLATION:
+        ruling = checker.by_loss(history, kept, losses) or ruling
     ruled = {"standing": ruling.standing}
     with_standing = FoundAnomaly(
         count=found.count,

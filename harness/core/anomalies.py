@@ -38,7 +38,8 @@ class Anomaly:
     if its records are not grouped into runs of neighbours. ``gone``: what its rows prove about a log.
     ``by_coordinator``: whether the log of the transactions' coordinator may cause it (it decides how transactions end).
     ``lacks_marker``: whether the missing record is the marker that ends a transaction. ``counts_transactions``: whether
-    its rows are missing records, and its count is that of their transactions.
+    its rows are missing records, and its count is that of their transactions. ``leaves_copy``: whether a copy of each
+    record is in the final log, which may have been written late.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Anomaly:
     by_coordinator: bool = False
     lacks_marker: bool = False
     counts_transactions: bool = False
+    leaves_copy: bool = False
 
     @property
     def comes_in_runs(self) -> bool:
@@ -148,6 +150,7 @@ ACKNOWLEDGED_ELSEWHERE = Anomaly(
     ),
     judged_by_record=True,
     gone=Gone.MOVED,
+    leaves_copy=True,
 )
 REORDERED = Anomaly(
     "reordered",
@@ -160,6 +163,7 @@ REAL_TIME_ORDER = Anomaly(
     "records stand in the log after others that were sent after their acknowledgement",
     Promise("what a leader acknowledges is in its log, and what comes later is appended after it", REPLICATION),
     judged_by_record=True,
+    leaves_copy=True,
 )
 SKIPPED = Anomaly(
     "skipped",
