@@ -1,5 +1,6 @@
 """What scripts/setup says of a machine that lacks something: its tools are what a test puts on the path."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -187,3 +188,15 @@ def test_a_python_that_is_asked_for_replaces_another_that_was_there(machine: Mac
     (machine.home / ".venv/bin/python").write_text("#!/bin/sh\n[ $1 != -V ] || echo Python 3.99.1\n")
     code, said = machine.setup(PYTHON="python3.99")
     assert (code, any(line.startswith("making .venv") for line in said)) == (0, False)
+
+
+def test_images_are_built_with_what_is_installed_first() -> None:
+    """While they are built, pip installs the biggest packages."""
+    found = re.search(r"keep = !/\^\(([\w|-]+)\)==/", SETUP.read_text())
+    assert found is not None
+    biggest = found[1].split("|")
+    locked = (SETUP.parent.parent / "requirements.lock").read_text()
+    assert [name for name in biggest if f"\n{name}==" not in locked] == []
+    needs = "import sys; import harness.providers.docker.prebuild; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", needs], capture_output=True, text=True, check=True)
+    assert {*done.stdout.split()}.isdisjoint(biggest)
