@@ -172,7 +172,7 @@ def _of_several(
     standings = {*(one.standing for one in each), *([] if unseen is None else [unseen])}
     first = _of_any(each, of_unseen=unseen is not None)
     if len(standings) == 1 and standings != {Standing.UNDECIDED}:
-        return first
+        return first if len({one.event for one in each}) == 1 else replace(first, event=None)
     names = " or ".join(dict.fromkeys(evidence.name(elections.terms[number].leader) for number in numbers))
     why = f"either of two leaders may have acknowledged it: {names}"
     if unseen is not None:

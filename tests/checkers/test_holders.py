@@ -1777,6 +1777,19 @@ def test_where_no_transaction_began_no_coordinators_log_is_in_doubt() -> None:
     assert decided("send r ok @5 t10..11", *WHOLE, *CUT, **settings).standing is VIOLATION
 
 
+@pytest.mark.parametrize(("sent", "taken_by"), [("10..11", 1), ("19.5..19.8", None)])
+def test_what_either_of_two_permitted_events_may_have_taken_has_none_of_them(sent: str, taken_by: int | None) -> None:
+    """b1 leads until 20 s, b2 from 19 s on, and then b3, which goes on at the record's place."""
+    led = (
+        *("saw b1 @0..20 leader=1 epoch=0 isr=1,2,3", "saw b2 @0..18 leader=1 epoch=0 isr=1,2,3"),
+        *("saw b2,b3 @19..30 leader=2 epoch=1 isr=2,3", "saw b3 @36..60 leader=3 epoch=2 isr=3"),
+        *("fault i b1 17..40 kind=isolate plane=all", "fault k b2 30..50 kind=kill"),
+    )
+    log = ("final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "final late @6 e2", "end 0..7")
+    found = decided(f"send r ok @5 t{sent}", *led, *log, **ALONE)
+    assert (found.standing, found.event and found.event.epoch) == (PERMITTED, taken_by)
+
+
 def test_what_another_stands_for_is_decided_apart_from_what_a_marker_may_stand_for() -> None:
     log = ["txn 1 commit ok 0..5..6", "final a @4 e0", "final b @6 e1", "end 0..7", "send late ok @7 t50..51"]
     known = evidence(by_hand(*LONELY, *log), **UNCLEAN)
