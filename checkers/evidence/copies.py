@@ -65,20 +65,25 @@ def _apart(copies: pa.Table) -> bool | None:
 
 
 def sent_again_for_loss(history: History, kept: AnomalyStore, losses: Losses | None) -> Ruling | None:
-    """The ruling about duplicates if all copies but one were lost, and the record was sent again because of that: it is
-    the ruling about the loss. None if there are other duplicates, such as a copy that was sent again after its
-    acknowledgement."""
+    """The ruling about duplicates if all copies but one were lost, and the record was sent again because of that. None
+    if there are other duplicates, such as a copy that was sent again after its acknowledgement."""
     copies = kept.of(DUPLICATED)
     vanished = copies_vanished(copies, kept.of(VANISHED))
     if losses is None or vanished is False:
         return None
+    return ruled_as_loss(history, losses.ranges(VANISHED), late_copies(history, DUPLICATED, copies), vanished)
+
+
+def ruled_as_loss(
+    history: History, lost: Sequence[RecordRange], late: pa.Table, vanished: bool | None
+) -> Ruling | None:
+    """The ruling about duplicates whose other copies were lost: the ruling about that loss. None if a copy is ``late``
+    (LATE) and nothing held it back: nobody sends again what was acknowledged. ``vanished``: as of copies_vanished."""
     doubt = "nobody knows whether one log ever had two of its copies; if not" if vanished is None else None
-    late = late_copies(history, DUPLICATED, copies)
     if len(late):
         if not held_back(history, possible_faults(history.faults)[-1], late):
             return None
         doubt = doubt or _HELD_BACK
-    lost = losses.ranges(VANISHED)
     ruling = worst_ruling(lost)[0] if lost else None
     if ruling is None or doubt is None or ruling.standing is not Standing.PERMITTED:
         return ruling

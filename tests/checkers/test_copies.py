@@ -8,8 +8,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from checkers.evidence import copies
-from checkers.evidence.copies import sent_again_for_loss, without_late_copies
+from checkers.evidence.copies import ruled_as_loss, sent_again_for_loss, without_late_copies
 from checkers.evidence.decision import Decision
 from checkers.evidence.late import LATE
 from checkers.evidence.losses import Losses
@@ -25,6 +24,7 @@ from tests.checkers.test_judge import COPIES, rows_in
 from tests.checkers.test_reach import MOVED, MOVED_BACK, NO_IDEMPOTENCE, NOT_PERMITTED, SLOW, WRITTEN_TWICE, history
 
 UNCLEAN = {"unclean_election": True, "min_insync_replicas": 1}
+_GONE = {name: COPIES[name] for name in ("topic", "partition", "record_id", "offset")}
 
 
 def _ruled(standing: Standing, first: int = 1, last: int = 1) -> Any:
@@ -133,57 +133,52 @@ def test_a_loss_excuses_no_copy_that_one_leader_wrote_twice(
     assert got == [standing]
 
 
-class _Lost:
-    """Losses of which all are ruled alike."""
-
-    def __init__(self, standing: Standing | None) -> None:
-        self._ranges = [] if standing is None else [_ruled(standing)]
-
-    def ranges(self, anomaly: Anomaly) -> list[Any]:
-        return self._ranges if anomaly is VANISHED else []
-
-
-_DOUBTFUL = COPIES | {"epochs": [-1, 1]}
-_OF_ONE_TERM = COPIES | {"epochs": [1, 1]}
 _IN_TIME: list[dict[str, Any]] = []
 _LATE = [{"topic": "trial", "partition": 0, "sent_ns": 10 * SECOND, "acknowledged_ns": 11 * SECOND, "addressed": True}]
 
 
 @pytest.mark.parametrize(
-    ("found", "late", "faults", "loss", "standing"),
+    ("vanished", "late", "faults", "loss", "standing"),
     [
-        (COPIES, _IN_TIME, (), Standing.PERMITTED, Standing.PERMITTED),
-        (COPIES, _IN_TIME, (), Standing.VIOLATION, Standing.VIOLATION),
-        (COPIES, _IN_TIME, (), Standing.UNDECIDED, Standing.UNDECIDED),
-        (COPIES, _IN_TIME, (), None, None),
-        (_DOUBTFUL, _IN_TIME, (), Standing.PERMITTED, Standing.UNDECIDED),
-        (_DOUBTFUL, _IN_TIME, (), Standing.VIOLATION, Standing.VIOLATION),
-        (_OF_ONE_TERM, _IN_TIME, (), Standing.PERMITTED, None),
-        (COPIES, _LATE, (), Standing.PERMITTED, None),
-        (COPIES, _LATE, (SLOW,), Standing.PERMITTED, Standing.UNDECIDED),
-        (COPIES, _LATE, (f"{SLOW} unknown=b1,b2",), Standing.PERMITTED, Standing.UNDECIDED),
-        (COPIES, _LATE, (SLOW,), Standing.VIOLATION, Standing.VIOLATION),
+        (True, _IN_TIME, (), Standing.PERMITTED, Standing.PERMITTED),
+        (True, _IN_TIME, (), Standing.VIOLATION, Standing.VIOLATION),
+        (True, _IN_TIME, (), Standing.UNDECIDED, Standing.UNDECIDED),
+        (True, _IN_TIME, (), None, None),
+        (None, _IN_TIME, (), Standing.PERMITTED, Standing.UNDECIDED),
+        (None, _IN_TIME, (), Standing.VIOLATION, Standing.VIOLATION),
+        (True, _LATE, (), Standing.PERMITTED, None),
+        (True, _LATE, (SLOW,), Standing.PERMITTED, Standing.UNDECIDED),
+        (True, _LATE, (f"{SLOW} unknown=b1,b2",), Standing.PERMITTED, Standing.UNDECIDED),
+        (True, _LATE, (SLOW,), Standing.VIOLATION, Standing.VIOLATION),
     ],
     ids=[
         *("of a permitted loss", "of a violation", "of a loss of which nobody knows", "of none"),
-        *("perhaps", "perhaps, of a violation", "of one term", "late", "held back", "held back perhaps"),
-        "held back, of a violation",
+        *("perhaps", "perhaps, of a violation", "late", "held back", "held back perhaps", "held back, of a violation"),
     ],
 )
 def test_a_record_that_was_sent_again_because_it_was_lost_is_ruled_as_the_loss(
-    found: dict[str, Any],
+    vanished: bool | None,
     late: list[dict[str, Any]],
     faults: Sequence[str],
     loss: Standing | None,
     standing: Standing | None,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(copies, "late_copies", lambda *_: pa.Table.from_pylist(late, LATE))
-    gone = {name: COPIES[name] for name in ("topic", "partition", "record_id", "offset")}
-    duplicated = rows_in(tmp_path / "duplicated", found)
-    kept = AnomalyStore({DUPLICATED.name: duplicated, VANISHED.name: rows_in(tmp_path / "vanished", gone)})
-    known, _ = history(tmp_path / "run", [gone], *MOVED, *faults)
-    ruling = sent_again_for_loss(known, kept, cast(Losses, _Lost(loss)))
+    known, _ = history(tmp_path, [_GONE], *MOVED, *faults)
+    lost = [] if loss is None else [_ruled(loss)]
+    ruling = ruled_as_loss(known, lost, pa.Table.from_pylist(late, LATE), vanished)
     assert (ruling and ruling.standing) is standing
-    assert sent_again_for_loss(known, kept, None) is None
+
+
+@pytest.mark.parametrize(
+    ("found", "losses"),
+    [(COPIES, None), (COPIES | {"epochs": [1, 1]}, cast(Losses, object()))],
+    ids=["no loss is known", "two copies of one term"],
+)
+def test_a_loss_that_cannot_have_been_the_reason_rules_no_copies(
+    found: dict[str, Any], losses: Losses | None, tmp_path: Path
+) -> None:
+    duplicated = rows_in(tmp_path / "duplicated", found)
+    kept = AnomalyStore({DUPLICATED.name: duplicated, VANISHED.name: rows_in(tmp_path / "vanished", _GONE)})
+    known, _ = history(tmp_path / "run", [_GONE], *MOVED)
+    assert sent_again_for_loss(known, kept, losses) is None
