@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kafka.protocol.admin import DescribeConfigsResponse
+from kafka.protocol.admin import CreateTopicsResponse, DescribeConfigsResponse
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
 from harness.core.topology import Node, Role
@@ -37,7 +37,8 @@ def broker(*answers: Any) -> Iterator[Node]:
     connection on any other."""
     with _Server(("127.0.0.1", 0), _Serves) as server:
         node = Node("b1", Role.BROKER, 1, "127.0.0.1", published=server.server_address[1])
-        by_key = {one.API_KEY: one for one in (MetadataResponse[9](brokers=[_itself(node)], topics=[]), *answers)}
+        known = MetadataResponse[9](brokers=[_itself(node)], controller_id=node.id, topics=[])
+        by_key = {one.API_KEY: one for one in (known, *answers)}
         keys = [_VERSIONS.ApiVersion(api_key=key, min_version=0, max_version=by_key[key].API_VERSION) for key in by_key]
         own = _VERSIONS(error_code=0, api_keys=keys, throttle_time_ms=0)
         server.answers = {own.API_KEY: own, **by_key}  # type: ignore[attr-defined]
@@ -78,6 +79,13 @@ def configs(version: int, *listed: tuple[str, str | None, bool, int], error: int
             )
         ],
     )
+
+
+def topic_refused(name: str, error: int, because: str) -> Any:
+    """An answer to CreateTopics: this topic is not made."""
+    answer = CreateTopicsResponse[4]
+    refused = answer.CreatableTopicResult(name=name, error_code=error, error_message=because)
+    return answer(throttle_time_ms=0, topics=[refused])
 
 
 def _itself(node: Node) -> Any:
