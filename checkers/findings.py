@@ -20,7 +20,7 @@ from checkers.evidence.faults import active, overlapping
 from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span, isr_before
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import worst_ruling
-from harness.core.anomalies import BY_NAME
+from harness.core.anomalies import BY_NAME, Anomaly
 from harness.core.faults import Row
 from harness.core.topology import broker_name
 from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Standing
@@ -82,14 +82,19 @@ class _Run:
 
 
 def findings(
-    anomalies: Mapping[str, FoundAnomaly], found: Mapping[str, Sequence[RecordRange]], observed: Observed
+    anomalies: Mapping[str, FoundAnomaly],
+    found: Mapping[str, Sequence[RecordRange]],
+    observed: Observed,
+    rows: Mapping[str, Anomaly] = BY_NAME,
 ) -> list[Finding]:
     """The findings of a verdict, the worst first. ``found``: the stored records of each anomaly; each range of a loss
-    has its decision. Over all findings the counts of an anomaly add up to the anomaly's count."""
+    has its decision. ``rows``: what each anomaly is. Over all findings the counts of an anomaly add up to the anomaly's
+    count."""
     records = [Records(name, one) for name in anomalies for one in found.get(name, ()) if one.decision is not None]
     decided = {one.anomaly for one in records}
     made = [_finding(group, anomalies, observed) for group in grouped(records, observed.faults)]
-    made += [_finding_of_run(name, one, found.get(name, ())) for name, one in anomalies.items() if name not in decided]
+    rest = {name: one for name, one in anomalies.items() if name not in decided}
+    made += [_finding_of_run(rows[name], one, found.get(name, ())) for name, one in rest.items()]
     order = {name: n for n, name in enumerate(anomalies)}
     return sorted(
         made,
@@ -175,7 +180,7 @@ def _finding(group: Sequence[Records], anomalies: Mapping[str, FoundAnomaly], ob
     )
 
 
-def _finding_of_run(name: str, found: FoundAnomaly, ranges: Sequence[RecordRange]) -> Finding:
+def _finding_of_run(row: Anomaly, found: FoundAnomaly, ranges: Sequence[RecordRange]) -> Finding:
     """The finding of an anomaly that is judged by what happened in the run, or by a limit of the scenario."""
     ruled = {"standing": found.standing}
     return Finding(
@@ -183,9 +188,9 @@ def _finding_of_run(name: str, found: FoundAnomaly, ranges: Sequence[RecordRange
         because=found.because,
         source=found.source,
         remedy=found.remedy,
-        cause={"event": CauseOf.LIMIT if BY_NAME[name].promise is None else CauseOf.RUN},
-        anomalies={name: found.count},
-        runs=[{**ruled, **run, "anomalies": {name: run["count"]}} for run in found.runs],
+        cause={"event": CauseOf.LIMIT if row.promise is None else CauseOf.RUN},
+        anomalies={row.name: found.count},
+        runs=[{**ruled, **run, "anomalies": {row.name: run["count"]}} for run in found.runs],
         more_runs=max(len(ranges) - len(found.runs), 0),
     )
 

@@ -1,7 +1,7 @@
 """Judges a stored run: what the checkers found, and whether the configuration permits it."""
 
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
@@ -102,7 +102,7 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     anomalies = {name: one for name, (one, _) in zip(names, explanations, strict=True)}
     anomalies |= overrun(limits_of(history.run_file), service, history.faults)
     seen_of_run = Observed(terms_led(history), history.seen, history.faults, history.stored.brokers)
-    caused = findings(anomalies, ranges, seen_of_run)
+    caused = findings(anomalies, ranges, seen_of_run, rows_of(checkers))
     known = known_holes(ranges.values())
     met = preconditions(history.run_file, report, _facts_of_run(history, service, stopped, counts, risked, known))
     met += _failed_checkers(history.results, failures)
@@ -248,6 +248,11 @@ def verdict(
     )
 
 
+def rows_of(checkers: Iterable[Checker]) -> dict[str, Anomaly]:
+    """The anomalies that a verdict of these checkers may name, by name: all of the registry, and the checkers' own."""
+    return BY_NAME | {checker.name: checker.anomaly for checker in checkers}
+
+
 def reasons(
     report: Summary,
     caused: Sequence[Finding],
@@ -257,7 +262,7 @@ def reasons(
     checkers: Sequence[Checker],
 ) -> list[str]:
     """The reasons for the verdict, one line each, violations first. The first line is the headline."""
-    rows = {**BY_NAME, **{checker.name: checker.anomaly for checker in checkers}}
+    rows = rows_of(checkers)
     said = {
         **{name: row.sentence for name, row in rows.items()},
         **{checker.name: checker.said for checker in checkers},

@@ -14,11 +14,11 @@ Row = Mapping[str, Any]
 _STOOD = {True: "in the ISR", False: "not in the ISR", None: "perhaps in the ISR"}
 
 
-def with_sentences(verdict: Verdict) -> Verdict:
+def with_sentences(verdict: Verdict, rows: Mapping[str, Anomaly] = BY_NAME) -> Verdict:
     """The verdict with the ``text`` of its runs and findings. Among its reasons, each finding's text follows the
-    finding's own line."""
-    anomalies = {name: _with_texts(name, anomaly) for name, anomaly in verdict.anomalies.items()}
-    findings = [_with_its_texts(finding) for finding in verdict.findings]
+    finding's own line. ``rows``: what each anomaly is."""
+    anomalies = {name: _with_texts(rows[name], anomaly) for name, anomaly in verdict.anomalies.items()}
+    findings = [_with_its_texts(finding, rows) for finding in verdict.findings]
     pending = list(findings)
     reasons: list[str] = []
     for reason in verdict.reasons:
@@ -39,8 +39,8 @@ def in_one_run(finding: Finding) -> bool:
     return len(finding.runs) == 1 and not finding.more_runs
 
 
-def _with_its_texts(finding: Finding) -> Finding:
-    runs = [{"text": sentence(BY_NAME[next(iter(run["anomalies"]))], run), **run} for run in finding.runs]
+def _with_its_texts(finding: Finding, rows: Mapping[str, Anomaly]) -> Finding:
+    runs = [{"text": sentence(rows[next(iter(run["anomalies"]))], run), **run} for run in finding.runs]
     return finding.model_copy(update={"runs": runs, "text": cause(finding.cause)})
 
 
@@ -111,8 +111,8 @@ def held(change: Row) -> str:
     return HELD[change["event"]].format(who=in_order(change["brokers"]), leader=leader, fault=change["fault"])
 
 
-def _with_texts(name: str, found: FoundAnomaly) -> FoundAnomaly:
-    runs = [{"text": sentence(BY_NAME[name], run), **run} for run in found.runs]
+def _with_texts(row: Anomaly, found: FoundAnomaly) -> FoundAnomaly:
+    runs = [{"text": sentence(row, run), **run} for run in found.runs]
     return found.model_copy(update={"runs": runs})
 
 

@@ -361,13 +361,10 @@ def test_every_anomaly_that_has_a_promise_is_looked_for_and_no_other() -> None:
     assert all(BY_NAME[anomaly.name] is anomaly for anomaly in BY_NAME.values())
 
 
-def test_an_anomaly_is_a_row_and_a_checker(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As docs/adding.md says: its row is in the registry, its checker among those that judge."""
-    monkeypatch.setitem(BY_NAME, EVEN.name, EVEN)
+def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) -> None:
+    """As docs/adding.md says."""
     write(tmp_path, [by_hand(*CLEAN)])
-    verdict = with_sentences(judge(tmp_path, spark, checkers=[CHECKER]))
+    verdict = with_sentences(judge(tmp_path, spark, checkers=[CHECKER]), {EVEN.name: EVEN})
     assert (verdict.verdict, verdict.anomalies["even"].standing) == (Judgement.INVALID, Standing.VIOLATION)
     headline = "even: 1 of 1 records have an even number; violation"
     assert verdict.reasons[0] == f"{headline}: Kafka promises: no promise at all"
@@ -378,9 +375,8 @@ def test_an_anomaly_is_a_row_and_a_checker(
 
 @pytest.mark.heavy
 def test_the_checkers_that_judge_decide_what_is_said_and_what_the_verdict_is(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(BY_NAME, EVEN.name, EVEN)
     write(tmp_path, [by_hand(*CLEAN)])
     doubtful = replace(CHECKER, judged=Judgement.UNKNOWN, sentence="are odd")
     verdict = judge(tmp_path, spark, checkers=[doubtful])
