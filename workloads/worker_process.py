@@ -32,11 +32,11 @@ class Worker:
             self._process = children.start("workloads.worker", stderr)
         self._listener = threading.Thread(target=self._listen, name=f"worker {spec.worker}", daemon=True)
         self._listener.start()
-        self._say(Order.to(spec).model_dump_json())
+        self.say(Order.to(spec).model_dump_json())
 
     def begin(self) -> None:
         """Let it begin. Does nothing if it is dead."""
-        self._say("begin")
+        self.say("begin")
 
     @property
     def name(self) -> str:
@@ -65,9 +65,15 @@ class Worker:
         said = " | ".join(last) or "it wrote nothing to stderr"
         return f"{self.name} died (exit status {self._process.returncode}): {said}"
 
+    def say(self, line: str) -> None:
+        """Send it a command. Does nothing if it is dead."""
+        if not children.say(self._process, line):
+            # ``death`` reports it.
+            self._process.wait()
+
     def finish(self, within: float) -> None:
         """Ask it to finish. Does nothing if it is dead."""
-        self._say(f"finish {within:.3f}")
+        self.say(f"finish {within:.3f}")
 
     def wait(self, within: float) -> bool:
         """Wait for its end; return whether it ended within this many seconds."""
@@ -114,11 +120,6 @@ class Worker:
             self._process.wait()
         self._listener.join()
         return ended
-
-    def _say(self, line: str) -> None:
-        if not children.say(self._process, line):
-            # ``death`` reports it.
-            self._process.wait()
 
     def _listen(self) -> None:
         stdout = self._process.stdout

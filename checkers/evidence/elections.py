@@ -209,13 +209,13 @@ class Elections:
     def last_before(self, number: int) -> Span | None:
         """The last report before a term, about an earlier term or without a leader: that of a broker that was not
         behind, unless another one reported something newer."""
-        return _fresher(*self._lasts(number))
+        return fresher(*self._lasts(number))
 
     def isrs_before(self, number: int) -> frozenset[frozenset[int]]:
         """The last ISR reported before a term; two, if nobody knows which is newer: another broker had begun to report
         the other one no more than a lag before the last current report ended."""
         any_last, current = self._lasts(number)
-        last = {_fresher(any_last, current)}
+        last = {fresher(any_last, current)}
         if any_last is not None and current is not None and any_last.leader_epoch == current.leader_epoch:
             last |= {any_last, current} if 0 <= current.to_ns - any_last.from_ns <= LAG_NS else set()
         return frozenset(frozenset(span.isr) for span in last if span is not None)
@@ -596,7 +596,7 @@ def _without_epochs_of(partitions: Collection[Partition], observations: pa.Table
     return observations.set_column(observations.column_names.index("leader_epoch"), "leader_epoch", known)
 
 
-def _fresher(any_last: Span | None, current: Span | None) -> Span | None:
+def fresher(any_last: Span | None, current: Span | None) -> Span | None:
     """The last ``current`` report, unless the last of any broker has a later epoch, or begins after that one ended."""
     if any_last is None or current is None:
         return any_last
@@ -627,7 +627,7 @@ def _terms(
     by_leader: dict[tuple[int, int | None], list[Span]] = {}
     for span in spans:
         by_leader.setdefault((span.leader, span.leader_epoch), []).append(span)
-    others = _Others(spans)
+    others = OtherReports(spans)
     found = []
     for number, term in enumerate(led):
         of_it = by_leader.get((term.leader, term.leader_epoch), [])
@@ -672,9 +672,9 @@ def _with_own_highs(terms: Sequence[Term], number: int) -> Term:
     return replace(term, highs=risen(term.highs[0][first:last], term.highs[1][first:last]))
 
 
-class _Others:
-    """Finds the end of the last span, among those that began by a time, that reported something else than a given
-    leader and epoch."""
+class OtherReports:
+    """Finds the end of the last report, among those that began by a time, of something else than a given leader and
+    epoch."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self._begun: list[int] = []
@@ -693,7 +693,7 @@ class _Others:
             self._latest.append((best, other))
 
     def last_ns(self, what: tuple[int, int | None], by_ns: int) -> list[int]:
-        """The end of that span, as a list of at most one time."""
+        """The end of that report, as a list of at most one time."""
         n = bisect_right(self._begun, by_ns)
         both = self._latest[n - 1] if n else ()
         return [at for other, at in both if other not in {None, what}][:1]

@@ -57,7 +57,7 @@ class InFlight:
         """Pass on the pieces of ``sends``, and count them. They have at least COLUMNS_OF_SENT."""
         for piece in sends:
             sent, until = piece["invoked_ns"].to_numpy(), piece["completed_ns"].to_numpy()
-            across = (_across(*self._any, sent, until) > 0) | (until - sent >= self._timeout_ns)
+            across = (last_window(*self._any, sent, until) > 0) | (until - sent >= self._timeout_ns)
             if across.any():
                 self._held.append(piece.select(COLUMNS_OF_SENT).filter(pa.array(across)))
             if sum(map(len, self._held)) >= _FEWEST_ROWS:
@@ -82,7 +82,7 @@ class InFlight:
         sent, until = (column.to_numpy() for column in times)
         for of, here in each_partition(topic, partition):
             if of in self._windows:
-                last = _across(*self._windows[of], sent[here], until[here])
+                last = last_window(*self._windows[of], sent[here], until[here])
                 self._counts[of] += np.bincount(last, minlength=len(self._counts[of]))
                 slow = here[until[here] - sent[here] >= self._timeout_ns]
                 for n, (begins, over) in enumerate(zip(*self._led[of], strict=True) if len(slow) else ()):
@@ -132,7 +132,7 @@ def _union(windows: Iterable[tuple[Times, Times]]) -> tuple[Times, Times]:
     return begins, overs
 
 
-def _across(begins: Times, overs: Times, sent: Times, until: Times) -> Times:
+def last_window(begins: Times, overs: Times, sent: Times, until: Times) -> Times:
     """For each write the last window in which it was in flight, counted from 1; 0 if there is none."""
     last = np.searchsorted(begins, until, side="right")
     overs = np.append(np.int64(-NEVER), overs)

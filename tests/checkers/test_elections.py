@@ -14,7 +14,7 @@ import pytest
 
 from checkers.evidence import holders
 from checkers.evidence.decision import Case
-from checkers.evidence.elections import _fresher, _Others
+from checkers.evidence.elections import OtherReports, fresher
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import Span
 from checkers.evidence.own_reports import OwnReports
@@ -57,10 +57,10 @@ def test_only_what_is_long_of_a_silence_counts_and_only_before_the_next_terms() 
     assert [known.unseen(21 * SECOND, 22 * SECOND, after) for after in (0, 1, 2)] == [True, True, False]
 
 
-@pytest.mark.parametrize(("epoch", "from_s", "fresher"), [(1, 10, True), (0, 10, False), (0, 16, True)])
-def test_what_another_reported_of_a_later_epoch_or_since_is_fresher(epoch: int, from_s: int, fresher: bool) -> None:
+@pytest.mark.parametrize(("epoch", "from_s", "is_fresher"), [(1, 10, True), (0, 10, False), (0, 16, True)])
+def test_what_another_reported_of_a_later_epoch_or_since_is_fresher(epoch: int, from_s: int, is_fresher: bool) -> None:
     current, other = Span("b1", *TRIAL, 0, 15, 1, 0, (1, 2)), Span("b2", *TRIAL, from_s, 20, 2, epoch, (2,))
-    assert _fresher(other, current) is (other if fresher else current)
+    assert fresher(other, current) is (other if is_fresher else current)
 
 
 def silent_before(killed: str = "25", first: str = "0..20") -> list[str]:
@@ -1101,7 +1101,7 @@ def test_what_others_told_last_is_found_as_by_a_walk_through_all(seed: int) -> N
     for span in seen:
         what, by = (span.leader, span.leader_epoch), span.from_ns
         others = [one.to_ns for one in seen if one.from_ns <= by and (one.leader, one.leader_epoch) != what]
-        assert _Others(seen).last_ns(what, by) == ([max(others)] if others else [])
+        assert OtherReports(seen).last_ns(what, by) == ([max(others)] if others else [])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from checkers.evidence.intervals import NEVER
 from checkers.evidence.neighbours import attached
 from checkers.evidence.record_ranges import COLUMNS as RANGES
 from checkers.evidence.record_ranges import record_ranges
-from checkers.evidence.spare_offsets import COLUMNS, InFlight, _across, disturbed, spare_offsets, unacknowledged
+from checkers.evidence.spare_offsets import COLUMNS, InFlight, disturbed, last_window, spare_offsets, unacknowledged
 from harness.core.anomalies import LOST
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
@@ -29,7 +29,7 @@ def writes(*partitions: int | None) -> list[pa.Table]:
 
 def test_a_write_was_across_an_election_from_its_first_moment_to_its_last() -> None:
     begins, overs, sent, until = map(np.array, ([10], [20], [5, 5, 20, 21], [9, 10, 25, 25]))
-    assert _across(begins, overs, sent, until).tolist() == [0, 1, 1, 0]
+    assert last_window(begins, overs, sent, until).tolist() == [0, 1, 1, 0]
 
 
 NOTHING = {(ONE, 0): 0, (OTHER, 0): 0}

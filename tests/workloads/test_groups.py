@@ -122,7 +122,7 @@ def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
     with begun(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
         member = workload.workers[1]
         # It ends while it is waited for: what it is told is no command.
-        member._say("no command")
+        member.say("no command")
         with pytest.raises(ClusterError, match=r"ended before it was killed: consumer 2 died \(exit status 1\)"):
             members.kill(workload, 1)
         assert workload.killed == frozenset()

@@ -144,7 +144,7 @@ def test_kill_9_of_a_worker_leaves_a_readable_journal_and_is_reported(plan: Plan
 
 ENDS: dict[str, tuple[Callable[[Workers], object], float, bool]] = {
     "killed by another": (lambda workload: os.kill(workload.workers[0].pid, signal.SIGKILL), 60, True),
-    "failed, and closed its journals": (lambda workload: workload.workers[0]._say("no command"), 60, True),
+    "failed, and closed its journals": (lambda workload: workload.workers[0].say("no command"), 60, True),
     "hung": (lambda workload: psutil.Process(workload.workers[0].pid).suspend(), 0, True),
     "killed by the scenario": (lambda workload: workload.replace(1), 60, False),
 }
@@ -167,7 +167,7 @@ def test_a_worker_that_ends_before_its_time_makes_the_run_partial_unless_the_sce
 
 def test_a_producer_that_died_by_itself_is_not_replaced_as_if_it_had_been_killed(plan: Plan) -> None:
     with begun(Transactions(rate=400, producers=1, consumers=0), plan) as workload:
-        workload.workers[0]._say("no command")
+        workload.workers[0].say("no command")
         workload.workers[0].wait(60)
         with pytest.raises(ClusterError, match=r"transactor 1 died \(exit status 1\)"):
             workload.replace(1)
