@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from harness.core import anomalies
+from harness.history.schema import TABLES
 from tests.sources import texts
+from workloads.catalogue import WORKLOADS
 
 ROOT = Path(__file__).parent.parent
 
@@ -151,6 +153,26 @@ def test_a_fault_does_not_know_which_mechanism_answers() -> None:
         if within(name, mechanism)
     }
     assert knows == set()
+
+
+def test_code_that_every_workload_shares_knows_none_by_name() -> None:
+    """(A table of the history is called as a workload is: what reads or writes that table may name it.)"""
+    own = {workload.__module__ for workload in WORKLOADS.values()}
+    knows = {module for module, names in imports_of_ours(modules()).items() if names & own} - own
+    assert knows == {"workloads.catalogue"}
+    every = {module: path for module, path in modules().items() if module not in own | knows}
+    packages = ("harness.run", "harness.scenario", "harness.suite", "workloads")
+    shared = {module: path for module, path in every.items() if any(within(module, package) for package in packages)}
+    tables = TABLES.keys() & WORKLOADS.keys()
+    assert tables == {"transactions"}
+    named = {
+        (module, name)
+        for module, path in shared.items()
+        for text in texts(path)
+        for name in WORKLOADS
+        if f"kind: {name}" in text or (text == name and not (name in tables and within(module, "workloads.clients")))
+    }
+    assert named == set()
 
 
 def test_what_only_a_provider_knows_of_a_cluster_stands_on_the_ground() -> None:
