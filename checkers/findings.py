@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from checkers.evidence.causes import MOST_RUNS, facts, worst_and_biggest
-from checkers.evidence.decision import WORST_FIRST, Event
+from checkers.evidence.decision import WORST_FIRST, LossEvent
 from checkers.evidence.faults import active, overlapping
 from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span, isr_before
 from checkers.evidence.record_ranges import RecordRange
@@ -37,7 +37,7 @@ class Records:
     range: RecordRange
 
     @property
-    def event(self) -> Event | None:
+    def event(self) -> LossEvent | None:
         """The event that took the records."""
         return None if self.range.decision is None else self.range.decision.event
 
@@ -113,12 +113,12 @@ def grouped(found: Iterable[Records], faults: Sequence[Row]) -> list[list[Record
 
 
 def _by_event(taken: Iterable[Records], faults: Sequence[Row]) -> list[list[Records]]:
-    each: dict[tuple[Partition, Event], list[Records]] = {}
+    each: dict[tuple[Partition, LossEvent], list[Records]] = {}
     for one in taken:
         assert one.event is not None
         each.setdefault((one.range.of, one.event), []).append(one)
-    groups: list[list[tuple[Partition, Event]]] = []
-    latest: dict[object, list[tuple[Partition, Event]]] = {}
+    groups: list[list[tuple[Partition, LossEvent]]] = []
+    latest: dict[object, list[tuple[Partition, LossEvent]]] = {}
     for of, event in sorted(each, key=lambda one: (one[1].at_ns, one[0], -1 if one[1].term is None else one[1].term)):
         alike = _event_key(event, faults)
         group = latest.get(alike)
@@ -130,7 +130,7 @@ def _by_event(taken: Iterable[Records], faults: Sequence[Row]) -> list[list[Reco
     return [[one for key in group for one in each[key]] for group in groups]
 
 
-def _event_key(event: Event, faults: Sequence[Row]) -> object:
+def _event_key(event: LossEvent, faults: Sequence[Row]) -> object:
     """A key: events of several partitions with the same key are one event if they are also close in time."""
     if event.leader is None:
         return CauseOf.DISKS_LOST
@@ -251,7 +251,7 @@ def _cause(group: Sequence[Records], observed: Observed) -> dict[str, Any]:
     }
 
 
-def _elections(taken: Iterable[tuple[Partition, Event]], observed: Observed) -> Iterator[dict[str, Any]]:
+def _elections(taken: Iterable[tuple[Partition, LossEvent]], observed: Observed) -> Iterator[dict[str, Any]]:
     for of, event in taken:
         assert event.leader is not None
         before = isr_before(observed.of(of), LeaderTerm(event.leader, event.epoch, event.at_ns))

@@ -71,7 +71,7 @@ MOST_HELD = 1 << 21
 
 
 @dataclass(frozen=True)
-class Gone:
+class GoneBy:
     """A record may have been gone from its leader's log by ``by_ns``, before any term after ``term`` began."""
 
     term: int
@@ -91,7 +91,7 @@ class Again:
     lowest: Numbers
     by_ns: Numbers
 
-    def gone(self, offset: int, until_ns: int) -> Gone | None:
+    def gone(self, offset: int, until_ns: int) -> GoneBy | None:
         """When a record may have been gone, if any write shows that; else None.
 
         ``offset`` is the record's; ``until_ns``: by when it was acknowledged.
@@ -99,7 +99,7 @@ class Again:
         shows = np.flatnonzero((self.lowest <= offset) & (self.sent_ns > until_ns))
         if not len(shows):
             return None
-        return Gone(int(self.last[shows].min()), int(self.by_ns[shows].min()))
+        return GoneBy(int(self.last[shows].min()), int(self.by_ns[shows].min()))
 
 
 class _Folding:

@@ -44,7 +44,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Event:
+class LossEvent:
     """The event that took records: the election of a leader, or (if ``leader`` is None) the loss of every disk that had
     them."""
 
@@ -55,7 +55,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PossibleTerm:
     """A term to which records may belong (None: that of an unreported leader), and their standing if they do.
 
     In this case: ``may_have``: the terms whose leaders may have taken them; ``must``, ``need_not``: the brokers that
@@ -70,8 +70,7 @@ class Candidate:
     need_not: frozenset[int] = frozenset()
 
     def may_go_with(self, term: int) -> bool:
-        """Whether, if the records belong to this candidate, it may be permitted that the election of ``term`` took
-        them."""
+        """Whether, if the records belong to it, it may be permitted that the election of ``term`` took them."""
         undecided = self.standing is Standing.UNDECIDED and term in self.may_have
         return undecided or self.standing is Standing.PERMITTED
 
@@ -81,17 +80,17 @@ class Decision:
     """The standing of lost records, and the reason.
 
     ``term``: the term to which they belong, if known. ``may_have``: the terms whose leaders may have taken them, as
-    the settings permit. ``candidates``: the terms to which they may belong.
+    the settings permit. ``possible_terms``: the terms to which they may belong.
     """
 
     ruling: Ruling
     must: frozenset[int] = frozenset()
     unknown: frozenset[int] = frozenset()
     need_not: frozenset[int] = frozenset()
-    event: Event | None = None
+    event: LossEvent | None = None
     term: int | None = None
     may_have: frozenset[int] = frozenset()
-    candidates: tuple[Candidate, ...] = field(default=(), compare=False)
+    possible_terms: tuple[PossibleTerm, ...] = field(default=(), compare=False)
 
     @property
     def standing(self) -> Standing:
@@ -104,7 +103,7 @@ class Decision:
         return WORST_FIRST.index(self.standing)
 
 
-def in_each(cases: Sequence[Decision | Candidate]) -> tuple[frozenset[int], frozenset[int]]:
+def in_each(cases: Sequence[Decision | PossibleTerm]) -> tuple[frozenset[int], frozenset[int]]:
     """The brokers that must have had the records in each of these cases, and those that need not in any."""
     must, need_not = (frozenset.intersection(*of) for of in zip(*((c.must, c.need_not) for c in cases), strict=True))
     return must, need_not

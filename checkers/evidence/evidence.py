@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from checkers.evidence.acting import Acting
-from checkers.evidence.again import Again, Gone
+from checkers.evidence.again import Again, GoneBy
 from checkers.evidence.behind import LAG_NS, BehindTimes, Propagation, over
 from checkers.evidence.decision import Case
 from checkers.evidence.elections import Elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import COMES_BACK_NS, FRESH_NS, Partition
-from checkers.evidence.written import Written
+from checkers.evidence.written import LeaderWrites
 from harness.core.faults import Does, Row, acted_on, does, started
 from harness.core.guarantees import Configuration, asked_by_hand
 from harness.core.topology import broker_name
@@ -43,7 +43,7 @@ class Evidence:
     delivered: Mapping[tuple[Partition, int], tuple[Offsets, Offsets]] = field(default_factory=dict)
     again: Mapping[Partition, Again] = field(default_factory=dict)
     spare: Mapping[tuple[Partition, int], int] = field(default_factory=dict)
-    written: Mapping[tuple[Partition, int], Written] = field(default_factory=dict)
+    written: Mapping[tuple[Partition, int], LeaderWrites] = field(default_factory=dict)
     end_ns: int = 0
     last_replica_guarded: bool = False
     coordinated: bool = False
@@ -146,7 +146,7 @@ class Evidence:
         until, by_hand = self._losing[key]
         return self.configuration.elects_uncleanly or until >= since or by_hand
 
-    def gone(self, case: Case) -> Gone | None:
+    def gone(self, case: Case) -> GoneBy | None:
         """When records may have been gone from their leader's log already before the final read, because another write
         was acknowledged in their place; None if there is no such write."""
         again = self.again.get(case.of)
@@ -189,7 +189,7 @@ class Evidence:
         return broker_name(broker, self.names)
 
 
-def candidates(elections: Elections, case: Case, acting: Acting) -> list[int]:
+def possible_terms(elections: Elections, case: Case, acting: Acting) -> list[int]:
     """The terms whose leaders may have acknowledged these records: terms that had begun and were not over. A leader
     whose process had ended acknowledges nothing more.
 

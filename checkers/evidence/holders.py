@@ -16,9 +16,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
-from checkers.evidence.decision import Candidate, Case, Decision, as_acknowledged, in_each, undecided, untaken
+from checkers.evidence.decision import Case, Decision, PossibleTerm, as_acknowledged, in_each, undecided, untaken
 from checkers.evidence.elections import Elections
-from checkers.evidence.evidence import Evidence, candidates, tells_term
+from checkers.evidence.evidence import Evidence, possible_terms, tells_term
 from checkers.evidence.holding import Change, Story
 from checkers.evidence.intervals import BEFORE
 from checkers.evidence.leadership import known_epoch
@@ -36,7 +36,9 @@ def had_to_have(evidence: Evidence, case: Case) -> list[frozenset[int]]:
     if elections is None:
         return []
     acting = evidence.acting(elections)
-    walks = [Walk(evidence, elections, LOST, case, number, acting) for number in candidates(elections, case, acting)]
+    walks = [
+        Walk(evidence, elections, LOST, case, number, acting) for number in possible_terms(elections, case, acting)
+    ]
     return [walk.held for walk in walks if walk.observed]
 
 
@@ -73,7 +75,7 @@ def stories(evidence: Evidence, anomaly: Anomaly, case: Case) -> list[Story]:
     for supposed in [] if elections is None else range(len(evidence.faults)):
         assert elections is not None
         acting = evidence.acting(elections, supposed)
-        for number in candidates(elections, case, acting):
+        for number in possible_terms(elections, case, acting):
             term, changes = elections.terms[number], Walk(evidence, elections, anomaly, case, number, acting).story()
             story = Story(term.leader, term.epoch, changes, bool(supposed))
             found.setdefault((number, changes), story)
@@ -82,8 +84,8 @@ def stories(evidence: Evidence, anomaly: Anomaly, case: Case) -> list[Story]:
 
 def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
     each = [_of_faults(evidence, anomaly, case, supposed) for supposed in range(len(evidence.faults))]
-    of_any = tuple(dict.fromkeys(candidate for one in each for candidate in one.candidates))
-    first = replace(_of_any(each), candidates=of_any)
+    of_any = tuple(dict.fromkeys(possible for one in each for possible in one.possible_terms))
+    first = replace(_of_any(each), possible_terms=of_any)
     if len({one.standing for one in each}) == 1:
         return first
     supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
@@ -94,7 +96,7 @@ def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision
 def _of_any(each: Sequence[Decision], of_unseen: bool = False) -> Decision:
     """The first decision, with the holders that are known whichever holds: a broker must have had the records only if
     it must in each case. ``of_unseen``: they may also belong to an unreported leader, of whom nobody knows anything."""
-    unseen = [Candidate(None, None, Standing.UNDECIDED)] if of_unseen else []
+    unseen = [PossibleTerm(None, None, Standing.UNDECIDED)] if of_unseen else []
     must, need_not = in_each([*each, *unseen])
     replicas = frozenset[int]().union(*(one.must | one.unknown | one.need_not for one in each))
     return replace(each[0], must=must, unknown=replicas - must - need_not, need_not=need_not)
@@ -105,7 +107,7 @@ def _of_faults(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) 
     if elections is None:
         return _unwatched(evidence, anomaly, case, supposed)
     acting = evidence.acting(elections, supposed)
-    numbers = candidates(elections, case, acting)
+    numbers = possible_terms(elections, case, acting)
     if not numbers:
         return _unwatched(evidence, anomaly, case, supposed)
     if case.hole and (_without_epochs(evidence, case) or any(elections.terms[n].epoch is None for n in numbers)):
@@ -113,16 +115,16 @@ def _of_faults(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) 
     each = [Walk(evidence, elections, anomaly, case, number, acting).decision() for number in numbers]
     unseen = _of_unseen(evidence, anomaly, elections, case, supposed)
     of = tuple(
-        Candidate(number, elections.terms[number].epoch, one.standing, one.may_have, one.must, one.need_not)
+        PossibleTerm(number, elections.terms[number].epoch, one.standing, one.may_have, one.must, one.need_not)
         for number, one in zip(numbers, each, strict=True)
     )
     if unseen is not None:
-        of = (*of, Candidate(None, None, unseen))
+        of = (*of, PossibleTerm(None, None, unseen))
     if len(each) == 1 and unseen in {None, each[0].standing}:
         has_epoch = elections.terms[numbers[0]].epoch is not None
         known = _of_any(each, of_unseen=unseen is not None)
-        return replace(known, term=numbers[0] if has_epoch else None, candidates=of)
-    return replace(_of_several(evidence, anomaly, elections, numbers, each, unseen), candidates=of)
+        return replace(known, term=numbers[0] if has_epoch else None, possible_terms=of)
+    return replace(_of_several(evidence, anomaly, elections, numbers, each, unseen), possible_terms=of)
 
 
 def _without_epochs(evidence: Evidence, case: Case) -> bool:
@@ -154,9 +156,9 @@ def _unwatched(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) 
     uncut = log is not None and not log.cut(case.epoch, case.first_offset)[0]
     if nothing_may or case.hole or uncut:
         return _violation(evidence, anomaly, case)
-    unseen = Candidate(None, None, Standing.UNDECIDED)
+    unseen = PossibleTerm(None, None, Standing.UNDECIDED)
     why = undecided(anomaly, "nobody reported who led the partition when it was written")
-    return Decision(why, candidates=(unseen,))
+    return Decision(why, possible_terms=(unseen,))
 
 
 def _of_several(
@@ -186,7 +188,7 @@ def _of_several(
 
 def _violation(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
     elections = evidence.elections.get(case.of)
-    numbers = [] if elections is None else candidates(elections, case, evidence.acting(elections))
+    numbers = [] if elections is None else possible_terms(elections, case, evidence.acting(elections))
     if elections is None or len(numbers) != 1:
         return Decision(untaken(anomaly, evidence.configuration, case))
     walk = Walk(evidence, elections, anomaly, case, numbers[0], evidence.acting(elections))

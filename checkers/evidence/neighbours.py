@@ -15,7 +15,7 @@ from checkers.evidence.final_logs import Log
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import Partition
 from checkers.evidence.record_ranges import BESIDE, RecordRange, merged, near
-from checkers.evidence.written import Written
+from checkers.evidence.written import LeaderWrites
 from harness.core.verdict import Standing
 
 
@@ -70,7 +70,7 @@ def attached(
     logs: Mapping[Partition, Log],
     others: Iterable[RecordRange] = (),
     spare: Mapping[tuple[Partition, int], int] = MappingProxyType({}),
-    written: Mapping[tuple[Partition, int], Written] = MappingProxyType({}),
+    written: Mapping[tuple[Partition, int], LeaderWrites] = MappingProxyType({}),
     wrong: Iterable[RecordRange] = (),
 ) -> list[RecordRange]:
     """Give undecided record ranges the decision of a permitted neighbour, if the same event may have taken them: an
@@ -137,7 +137,7 @@ def _taken_too(decision: Decision, beside: Decision | None) -> Decision:
     if beside is None or beside.event is None or beside.event.term is None:
         return decision
     took = beside.event.term
-    each = [one for one in decision.candidates if one.may_go_with(took)]
+    each = [one for one in decision.possible_terms if one.may_go_with(took)]
     must, need_not = in_each(each or [decision])
     if must == beside.must and len({one.term for one in each}) <= 1:
         return beside
@@ -172,14 +172,14 @@ def _may_be_anothers(
     them, and whose epoch the final log lacks at their offsets and above. ``chain``: the records that this election took
     right below; ``unknown``: how many other writes may be there; ``written``: how much of its part of the final log
     that leader may have written when these records had been acknowledged (None: not known)."""
-    others = [candidate for candidate in decision.candidates if not candidate.may_go_with(term)]
+    others = [possible for possible in decision.possible_terms if not possible.may_go_with(term)]
     return any(
         log is None
         or not (
-            (log.reaches(candidate.epoch, part.last_offset) and not violations.lost_by(part, candidate.term))
-            or (candidate.term == term and _beyond(part, log, candidate.epoch, chain, unknown, written))
+            (log.reaches(possible.epoch, part.last_offset) and not violations.lost_by(part, possible.term))
+            or (possible.term == term and _beyond(part, log, possible.epoch, chain, unknown, written))
         )
-        for candidate in others
+        for possible in others
     )
 
 

@@ -24,7 +24,7 @@ from checkers.evidence.record_ranges import COLUMNS, RecordRange, bucket_width, 
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
 from checkers.evidence.spare_offsets import InFlight, disturbed, spare_offsets, unacknowledged
 from checkers.evidence.store import AnomalyStore, StoredRows
-from checkers.evidence.written import Writes
+from checkers.evidence.written import WriteCounter
 from harness.core.anomalies import Gone
 from harness.core.faults import Row, in_doubt, supposing_it_acted
 from harness.core.guarantees import Ruling
@@ -64,7 +64,7 @@ def with_results(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Lo
     timeout_ns = NEVER if known.configuration.idempotence else stored.file.request_timeout_ns
     in_flight = InFlight(known.elections, known.acting, timeout_ns)
     whole, given = begun_at(logs, vanished), delivered(vanished, known)
-    writes = Writes(known.elections, whole)
+    writes = WriteCounter(known.elections, whole)
     pieces = in_larger_pieces(stored.pieces("sends", acknowledged(), columns))
     sends = writes.counting(in_flight.counting(pieces))
     gone = writes.without(piece for rows in not_there for piece in rows.pieces(COLUMNS_OF_GONE))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from checkers.evidence.behind import LAG_NS, over
-from checkers.evidence.decision import Decision, Event, undecided, untaken
+from checkers.evidence.decision import Decision, LossEvent, undecided, untaken
 from checkers.evidence.holding import AT_FIRST, Change, Has, Why
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import known_epoch
@@ -80,7 +80,7 @@ class Walk(Spread):
         by_all = self.evidence.acknowledged_by_all(self.case)
         return by_all and len(brokers) < self.evidence.configuration.min_insync_replicas
 
-    def decided(self, ruling: Ruling, event: Event | None = None, may_have: Iterable[int] = ()) -> Decision:
+    def decided(self, ruling: Ruling, event: LossEvent | None = None, may_have: Iterable[int] = ()) -> Decision:
         """A decision that includes which brokers must have had the records when they were acknowledged or committed."""
         unknown = self.may - self.held
         need_not = self.elections.replicas - self.held - unknown
@@ -121,7 +121,7 @@ class Walk(Spread):
         late = event.at_ns > gone.by_ns if event.term is None else event.term > gone.term
         return self._undecided("something else had been acknowledged in its place before", []) if late else found
 
-    def _fetched_after(self, event: Event) -> bool:
+    def _fetched_after(self, event: LossEvent) -> bool:
         """Whether a consumer fetched the records after an event had taken them from every leader of that time."""
         if event.term is not None:
             return self._fetched_in_later(event.term)
@@ -454,7 +454,7 @@ class Walk(Spread):
         if lost.standing is Standing.PERMITTED and self._older_survived():
             return self._undecided("every disk was wiped, and yet the log of before continues", [])
         if lost.standing is Standing.PERMITTED and not perhaps and Has.MAY not in self.state.values():
-            return self.decided(lost, Event(max(map(self._wiped_ns, self.wiped))))
+            return self.decided(lost, LossEvent(max(map(self._wiped_ns, self.wiped))))
         return self._undecided(_OTHERS_MAY_HAVE_HAD_IT, perhaps)
 
     @property
@@ -540,6 +540,6 @@ class Walk(Spread):
     def _may_elect_uncleanly(self) -> bool:
         return self.evidence.configuration.elects_uncleanly or self.acting.any_by_hand
 
-    def _event(self, n: int) -> Event:
+    def _event(self, n: int) -> LossEvent:
         term = self.elections.terms[n]
-        return Event(term.seen_ns, n, term.leader, term.epoch)
+        return LossEvent(term.seen_ns, n, term.leader, term.epoch)

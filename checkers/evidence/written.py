@@ -25,7 +25,7 @@ _NONE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
-class Written:
+class LeaderWrites:
     """What is known of the writes in a leader's part of the final log. ``sent``: when those were sent that were
     acknowledged there, in order, the first MOST_SENT. ``others``: how many offsets of it have something else, as a
     write without an answer, or a copy: it may have been written at any time. ``twice``: the highest offset of it where
@@ -70,7 +70,7 @@ class _Part:
         return int(offsets[(count > 1) & since].max(initial=-1))
 
 
-class Writes:
+class WriteCounter:
     """Counts writes in the parts of the final ``logs`` of all terms but the first."""
 
     def __init__(self, elections: Mapping[Partition, Elections], logs: Mapping[Partition, Log]) -> None:
@@ -105,10 +105,10 @@ class Writes:
                 if len(its := here[part.here(offset[here])]):
                     yield part, sent[its], until[its], offset[its]
 
-    def each(self) -> Mapping[tuple[Partition, int], Written]:
+    def each(self) -> Mapping[tuple[Partition, int], LeaderWrites]:
         """For each partition and term with a part of its own in the final log, what was counted."""
         return {
-            (of, n): Written(part.sent, max(part.last + 1 - part.first - part.standing, 0), part.twice)
+            (of, n): LeaderWrites(part.sent, max(part.last + 1 - part.first - part.standing, 0), part.twice)
             for of, parts in self._parts.items()
             for n, part in parts.items()
         }

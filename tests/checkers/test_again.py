@@ -16,7 +16,7 @@ from checkers.evidence.again import (
     MOST_HELD,
     SLICES,
     Again,
-    Gone,
+    GoneBy,
     acknowledged,
     acknowledged_again,
 )
@@ -81,7 +81,7 @@ def _gone(told: HandHistory, name: str, epoch: int | None) -> dict[str, Any]:
     }
 
 
-def gone(found: Again | None, offset: int, until: float) -> Gone | None:
+def gone(found: Again | None, offset: int, until: float) -> GoneBy | None:
     assert found is not None
     return found.gone(offset, int(until * SECOND))
 
@@ -98,7 +98,7 @@ def test_offsets_that_rise_show_nothing(sends: Sequence[str]) -> None:
 
 def test_where_no_leader_was_ever_seen_it_is_of_no_term() -> None:
     found = again("send a ok @5 t1..2", "send b ok @3 t5..6", led=["saw b1 @0..60 leader=-1 epoch=0 isr=1,2"])
-    assert gone(found, 5, 2) == Gone(-1, 6 * SECOND)
+    assert gone(found, 5, 2) == GoneBy(-1, 6 * SECOND)
 
 
 #: b1 was last heard at 17 s, and b2 first at 30 s.
@@ -117,13 +117,13 @@ _KILLED = [*_UNHEARD, "fault k b1 18..90 kind=kill"]
 )
 def test_a_leader_that_may_not_have_been_over_may_have_acknowledged_it(led: Sequence[str], term: int) -> None:
     found = again("send a ok @5 t1..2", "send x ok @5 t24..25", led=led)
-    assert gone(found, 5, 2) == Gone(term, 25 * SECOND)
+    assert gone(found, 5, 2) == GoneBy(term, 25 * SECOND)
 
 
 @pytest.mark.parametrize(("pieces", "fewest"), [(1, 1), (2, 1), (7, 1), (7, 2), (7, 3), (7, 100)])
 def test_one_that_falls_shows_that_what_stood_there_or_above_was_gone(pieces: int, fewest: int) -> None:
     found = again(*RISING[:7], "send x ok @5 t50..51", pieces=pieces, fewest=fewest)
-    assert gone(found, 5, 7.5) == gone(found, 9, 7.5) == Gone(1, 51 * SECOND)
+    assert gone(found, 5, 7.5) == gone(found, 9, 7.5) == GoneBy(1, 51 * SECOND)
     assert gone(found, 4, 7.5) is None
     assert gone(found, 9, 50) is None
 
@@ -135,7 +135,7 @@ def test_one_that_falls_shows_that_what_stood_there_or_above_was_gone(pieces: in
 )
 def test_it_tells_of_the_terms_that_had_surely_begun_when_it_was_appended(x: str, term: int) -> None:
     until = int(float(x.split("..")[1]) * SECOND)
-    assert gone(again(*RISING[:7], f"send x ok @5 {x}"), 5, 7.5) == Gone(term, until)
+    assert gone(again(*RISING[:7], f"send x ok @5 {x}"), 5, 7.5) == GoneBy(term, until)
 
 
 #: b1 was heard until 40 s to lead, cut off from 15 s on; b2 led from 20 s on at the earliest.
@@ -176,7 +176,7 @@ def test_the_epoch_that_it_was_read_with_tells_which_term_had_begun(
 ) -> None:
     """b1 was cut off from 15 s on, and led until 40 s as far as anybody heard."""
     found = again(*RISING[:7], f"send x ok @{at} t19.5..20.5", led=_BOTH, gone=missing, log=log)
-    assert gone(found, 5, 7.5) == Gone(term, int(20.5 * SECOND))
+    assert gone(found, 5, 7.5) == GoneBy(term, int(20.5 * SECOND))
 
 
 @pytest.mark.parametrize(
@@ -188,21 +188,21 @@ def test_where_the_leader_before_was_killed_the_next_one_had_begun(x: str, term:
     """b1 is killed at 10 s, b2 seen to lead at 30 s."""
     led = ["saw b1 @0..9 leader=1 epoch=0 isr=1", "saw b2 @0..29 leader=1 epoch=0 isr=1", "fault k b1 10..60 kind=kill"]
     found = again(*RISING[:7], f"send x ok @5 {x}", led=[*led, "saw b2 @30..60 leader=2 epoch=1 isr=2"])
-    assert gone(found, 5, 7.5) == Gone(term, int(float(x.split("..")[1]) * SECOND))
+    assert gone(found, 5, 7.5) == GoneBy(term, int(float(x.split("..")[1]) * SECOND))
 
 
 def test_what_is_gone_and_has_no_known_place_or_time_tells_nothing() -> None:
     """x is told as gone, without one of them, as an imported history may."""
     for lacks in ("sent_ns", "acknowledged_ns", "offset"):
         found = again(*RISING[:7], "send x ok @5 t19.5..20.5", led=_BOTH, gone=[("x", 0)], log=_LOG, lacks=lacks)
-        assert gone(found, 5, 7.5) == Gone(1, int(20.5 * SECOND))
+        assert gone(found, 5, 7.5) == GoneBy(1, int(20.5 * SECOND))
 
 
 def test_a_later_leader_that_was_seen_first_had_begun() -> None:
     """Only b2 knows of the epoch between, and tells it late."""
     led = ["saw b1 @0..24 leader=1 epoch=0 isr=1", "saw b1 @25..60 leader=1 epoch=2 isr=1"]
     led.append("saw b2 @30 leader=2 epoch=1 isr=2")
-    assert gone(again(*RISING[:7], "send x ok @5 t25.1..26", led=led), 5, 7.5) == Gone(2, 26 * SECOND)
+    assert gone(again(*RISING[:7], "send x ok @5 t25.1..26", led=led), 5, 7.5) == GoneBy(2, 26 * SECOND)
 
 
 def test_one_that_a_deposed_leader_may_have_acknowledged_shows_that_the_next_ones_log_may_have_been_cut() -> None:
@@ -211,7 +211,7 @@ def test_one_that_a_deposed_leader_may_have_acknowledged_shows_that_the_next_one
     silent = [*(line for line in LED if "@21" not in line), "saw b1 @41..60 leader=2 epoch=1 isr=2"]
     for led in (silent, [*silent, "fault p b1 18..40 kind=pause"]):
         for when, by in (("t30.5..31", 31), ("t30.5..40.2", 40.2), ("t43..44", 44)):
-            assert gone(again(*told, f"send x ok @5 {when}", led=led), 9, 23.5) == Gone(1, int(by * SECOND))
+            assert gone(again(*told, f"send x ok @5 {when}", led=led), 9, 23.5) == GoneBy(1, int(by * SECOND))
 
 
 def test_one_that_was_sent_in_the_moment_of_the_acknowledgement_shows_nothing() -> None:
@@ -224,8 +224,8 @@ def test_one_that_was_sent_in_the_moment_of_the_acknowledgement_shows_nothing() 
 
 def test_of_several_the_one_of_the_earliest_leader_counts() -> None:
     found = again(*RISING[:7], "send x ok @5 t50..51", "send y ok @6 t12..12.5")
-    assert gone(found, 9, 7.5) == Gone(0, int(12.5 * SECOND))
-    assert gone(found, 5, 7.5) == Gone(1, 51 * SECOND)
+    assert gone(found, 9, 7.5) == GoneBy(0, int(12.5 * SECOND))
+    assert gone(found, 5, 7.5) == GoneBy(1, 51 * SECOND)
 
 
 @pytest.mark.parametrize(
@@ -268,27 +268,27 @@ def test_a_fall_shows_what_stood_between_two_others_and_was_acknowledged_between
         *(f"send y ok @5 {y}", "send z ok @4 t15..15.5"),
         led=LED[:1],
     )
-    assert gone(found, 4, 10.5) == Gone(0, int(15.5 * SECOND))
+    assert gone(found, 4, 10.5) == GoneBy(0, int(15.5 * SECOND))
     assert gone(found, 6, 11.5) is not None
     assert gone(found, 3, 10.5) is None
 
 
 def test_a_fall_shows_what_stood_at_its_own_place_and_was_acknowledged_since_the_one_before() -> None:
     found = again(*RISING[:5], "send x ok @3 t6..6.5", "send r ok @5 t10..10.5", "send y ok @5 t13..13.5", led=LED[:1])
-    assert gone(found, 5, 10.5) == Gone(0, int(13.5 * SECOND))
+    assert gone(found, 5, 10.5) == GoneBy(0, int(13.5 * SECOND))
 
 
 def test_a_fall_that_was_over_earlier_is_kept_beside_one_that_shows_as_much() -> None:
     found = again(*RISING[:9], "send x ok @3 t20..50", "send y ok @4 t30..31", led=LED[:1])
-    assert gone(found, 5, 9.6) == Gone(0, 31 * SECOND)
+    assert gone(found, 5, 9.6) == GoneBy(0, 31 * SECOND)
 
 
 def test_a_fall_that_came_before_the_next_leader_is_kept_beside_one_that_came_after() -> None:
     """x is of b2; y was sent later, and is b1's."""
     sends = ["send x ok @5 t19.2..20.2", "send y ok @6 t19.5..20.5"]
     found = again(*RISING[:7], *sends, led=_BOTH, gone=[("y", 0)], log=_LOG)
-    assert gone(found, 6, 7.5) == Gone(0, int(20.2 * SECOND))
-    assert gone(found, 5, 7.5) == Gone(1, int(20.2 * SECOND))
+    assert gone(found, 6, 7.5) == GoneBy(0, int(20.2 * SECOND))
+    assert gone(found, 5, 7.5) == GoneBy(1, int(20.2 * SECOND))
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_of_those_that_were_sent_in_the_same_slice_each_tells_of_its_own_offset_
     also: Sequence[str], by: float, held: int
 ) -> None:
     found = again(*RISING[:9], "send x ok @5 t30..31", *also, led=LED[:1], held=held)
-    assert gone(found, 8, 9.6) == Gone(0, int(by * SECOND))
+    assert gone(found, 8, 9.6) == GoneBy(0, int(by * SECOND))
 
 
 def test_what_is_kept_of_many_writes_shows_what_all_of_them_do() -> None:
@@ -325,7 +325,7 @@ def test_what_is_kept_of_many_writes_shows_what_all_of_them_do() -> None:
         for at, sent, took in writes:
             shows = [begun + more for own, begun, more in writes if own <= at and begun > sent + took]
             known = None if found is None else found.gone(at, (sent + took) * SECOND)
-            assert known == (Gone(0, min(shows) * SECOND) if shows else None)
+            assert known == (GoneBy(0, min(shows) * SECOND) if shows else None)
 
 
 def test_rows_are_folded_again_where_many_are_held() -> None:

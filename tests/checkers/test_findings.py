@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.evidence.causes import MOST_RUNS
-from checkers.evidence.decision import Decision, Event
+from checkers.evidence.decision import Decision, LossEvent
 from checkers.evidence.leadership import LeaderTerm, Span
 from checkers.evidence.record_ranges import RecordRange
 from checkers.findings import MOST_UNKNOWN, Observed, Records, findings, grouped
@@ -29,12 +29,12 @@ def ruling(standing: Standing, because: str = "because") -> Ruling:
 
 def elected(at: float, leader: int = 1, term: int = 1, standing: Standing = Standing.PERMITTED) -> Decision:
     """Taken by an election: b3 must have had it."""
-    event = Event(int(at * SECOND), term, leader, term)
+    event = LossEvent(int(at * SECOND), term, leader, term)
     return Decision(ruling(standing), frozenset({3}), frozenset(), frozenset({1, 2}), event, 0)
 
 
 def wiped(at: float) -> Decision:
-    return Decision(ruling(Standing.PERMITTED), frozenset({1, 2, 3}), event=Event(int(at * SECOND)))
+    return Decision(ruling(Standing.PERMITTED), frozenset({1, 2, 3}), event=LossEvent(int(at * SECOND)))
 
 
 UNTAKEN = Decision(ruling(Standing.VIOLATION), frozenset({1, 2, 3}))

@@ -29,7 +29,7 @@ from checkers.evidence.leadership import spans
 from checkers.evidence.neighbours import attached
 from checkers.evidence.record_ranges import COLUMNS, HANDED_ON_NS, RecordRange, record_ranges
 from checkers.evidence.standing import begun_at, delivered, possible_faults
-from checkers.evidence.written import Written
+from checkers.evidence.written import LeaderWrites
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
 from harness.core.faults import Row
 from harness.core.guarantees import Configuration
@@ -49,7 +49,7 @@ ALONE: dict[str, Any] = {"acks": "1", "unclean_election": False}
 
 def several_of(decision: Decision) -> bool:
     """Whether records may be of several terms."""
-    return len({one.term for one in decision.candidates}) > 1
+    return len({one.term for one in decision.possible_terms}) > 1
 
 
 def evidence(told: HandHistory, **settings: Any) -> Evidence:
@@ -1912,10 +1912,10 @@ def test_what_may_be_of_a_leader_only_if_a_fault_did_not_act_is_of_an_unseen_one
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), "final a @4 e0", "end 0..5"]
     sent = "send r ok @5 t30..31"
     found = decided(sent, *led, "fault k b1 21..40 kind=kill unknown=b1", **ALONE)
-    assert (found.standing, {one.term for one in found.candidates}) == (UNDECIDED, {0, None})
+    assert (found.standing, {one.term for one in found.possible_terms}) == (UNDECIDED, {0, None})
     assert (names(found.must), names(found.unknown)) == ([], [1, 2, 3])
     dead = decided(sent, *led, "fault k b1 21..40 kind=kill", **ALONE)
-    assert (dead.standing, [one.term for one in dead.candidates]) == (UNDECIDED, [None])
+    assert (dead.standing, [one.term for one in dead.possible_terms]) == (UNDECIDED, [None])
 
 
 @pytest.mark.parametrize(
@@ -1954,7 +1954,7 @@ def test_what_is_undecided_of_each_of_two_leaders_may_be_of_either() -> None:
     ]
     alone, beside = stands_beside(evidence(by_hand(*led), **UNCLEAN), 22.6)
     assert (alone.standing, several_of(alone), alone.may_have) == (UNDECIDED, True, {1})
-    assert (names(alone.must), {one.term for one in alone.candidates}) == ([], {0, 1})
+    assert (names(alone.must), {one.term for one in alone.possible_terms}) == ([], {0, 1})
     assert beside is UNDECIDED
 
 
@@ -2033,7 +2033,7 @@ def test_an_election_does_not_take_beside_others_what_was_gone_before_it(when: s
 @pytest.mark.parametrize(("twice", "standing"), [(4, PERMITTED), (5, UNDECIDED), (6, UNDECIDED)])
 def test_what_the_elected_may_have_had_and_dropped_its_election_did_not_take(twice: int, standing: Standing) -> None:
     known = evidence(by_hand(*LOST_ALONE), **UNCLEAN)
-    written = {(TRIAL, 1): Written(np.empty(0, np.int64), twice=twice)}
+    written = {(TRIAL, 1): LeaderWrites(np.empty(0, np.int64), twice=twice)}
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
     assert holders.decided(replace(known, written=written, _edges={}), LOST, case).standing is standing
 

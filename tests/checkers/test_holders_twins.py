@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from checkers.evidence import holders
 from checkers.evidence.decision import Case
-from checkers.evidence.evidence import candidates
+from checkers.evidence.evidence import possible_terms
 from checkers.evidence.holders import stories
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.standing import delivered
@@ -141,7 +141,7 @@ def test_what_is_of_two_leaders_may_be_attached_to_the_elections_alone_that_woul
         *["final a @4 e0", "final b @5 e1", "end 0..6"],
     ]
     found = decided("send r ok @5 t11..12", *lines, **ALONE)
-    assert [(one.term, one.standing) for one in found.candidates] == [(0, PERMITTED), (1, VIOLATION)]
+    assert [(one.term, one.standing) for one in found.possible_terms] == [(0, PERMITTED), (1, VIOLATION)]
     assert (found.standing, found.may_have) == (UNDECIDED, frozenset({1}))
 
 
@@ -174,7 +174,7 @@ def test_who_may_have_acknowledged_it_led_between_its_send_and_its_acknowledgeme
     known = evidence(by_hand(*two_terms()))
     elections = known.elections[TRIAL]
     sent_ns, until_ns = (None if at is None else int(at * SECOND) for at in (sent, until))
-    assert candidates(elections, Case(TRIAL, sent_ns, until_ns, True, 5, 5), known.acting(elections)) == terms
+    assert possible_terms(elections, Case(TRIAL, sent_ns, until_ns, True, 5, 5), known.acting(elections)) == terms
 
 
 def test_when_a_marker_was_written_is_not_told_where_nobody_knows_it() -> None:
@@ -207,9 +207,9 @@ def test_of_what_a_consumer_got_with_an_epoch_and_nobody_acknowledged_no_unseen_
     cut = [line.replace("e1", "e2") for line in CUT]
     got = ["send r info t19..", "live r @5 e0 t25"]
     found = decided(*got, *lines, *cut, anomaly=VANISHED, **UNCLEAN)
-    assert [one.term for one in found.candidates] == [0]
+    assert [one.term for one in found.possible_terms] == [0]
     acknowledged = decided("send r ok @5 t19..26", *lines, *cut, **UNCLEAN)
-    assert [one.term for one in acknowledged.candidates] == [0, 1, None]
+    assert [one.term for one in acknowledged.possible_terms] == [0, 1, None]
 
 
 def test_who_must_have_had_what_is_in_a_hole_of_a_log_without_epochs_is_not_told_of_two_leaders() -> None:

@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from checkers.evidence.decision import Candidate, Case, Decision, Event
+from checkers.evidence.decision import Case, Decision, LossEvent, PossibleTerm
 from checkers.evidence.final_logs import Log
 from checkers.evidence.leadership import Partition
 from checkers.evidence.neighbours import attached
 from checkers.evidence.record_ranges import RecordRange
-from checkers.evidence.written import MOST_SENT, Written
+from checkers.evidence.written import MOST_SENT, LeaderWrites
 from harness.core.guarantees import Ruling
 from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND
 from tests.checkers.ranges import TRIAL, record_range
 
 PERMITTED_BY = Ruling(Standing.PERMITTED, "because", "source")
-TAKEN = Decision(PERMITTED_BY, event=Event(8 * SECOND, 1, 2, 1), term=0, may_have=frozenset({1}))
+TAKEN = Decision(PERMITTED_BY, event=LossEvent(8 * SECOND, 1, 2, 1), term=0, may_have=frozenset({1}))
 PERMITTED = Standing.PERMITTED
 UNSURE = Decision(Ruling(Standing.UNDECIDED, "unsure", "source"), may_have=frozenset({1}))
 
@@ -85,7 +85,7 @@ def test_how_near_that_is_does_not_depend_on_the_size_of_the_history(
         replace(TAKEN, ruling=Ruling(Standing.VIOLATION, "broken", "source")),
         replace(TAKEN, ruling=Ruling(Standing.UNDECIDED, "unsure", "source"), may_have=frozenset()),
         replace(TAKEN, event=None),
-        replace(TAKEN, event=Event(8 * SECOND)),
+        replace(TAKEN, event=LossEvent(8 * SECOND)),
     ],
     ids=["a violation", "undecided", "by no event", "by the loss of every disk"],
 )
@@ -132,7 +132,7 @@ def test_what_has_no_known_time_was_neither_sent_later_nor_acknowledged_before()
     assert (10, Standing.PERMITTED) in standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), hanging)
 
 
-OF_B1 = Candidate(0, 0, Standing.PERMITTED, frozenset({1}))
+OF_B1 = PossibleTerm(0, 0, Standing.PERMITTED, frozenset({1}))
 
 
 def final_log(*epochs: tuple[int, int, int]) -> Log:
@@ -144,20 +144,20 @@ def final_log(*epochs: tuple[int, int, int]) -> Log:
 @pytest.mark.parametrize(
     ("other", "must", "need_not"),
     [
-        (Candidate(1, 1, Standing.VIOLATION, must=frozenset({3}), need_not=frozenset({2, 4})), {1}, {2, 3, 4}),
-        (Candidate(1, 1, Standing.PERMITTED, must=frozenset({3}), need_not=frozenset({2, 4})), set(), {2, 4}),
-        (Candidate(1, 1, Standing.PERMITTED, must=frozenset({1, 3}), need_not=frozenset({2, 4})), {1}, {2, 4}),
-        (Candidate(None, None, Standing.PERMITTED), set(), set()),
+        (PossibleTerm(1, 1, Standing.VIOLATION, must=frozenset({3}), need_not=frozenset({2, 4})), {1}, {2, 3, 4}),
+        (PossibleTerm(1, 1, Standing.PERMITTED, must=frozenset({3}), need_not=frozenset({2, 4})), set(), {2, 4}),
+        (PossibleTerm(1, 1, Standing.PERMITTED, must=frozenset({1, 3}), need_not=frozenset({2, 4})), {1}, {2, 4}),
+        (PossibleTerm(None, None, Standing.PERMITTED), set(), set()),
     ],
     ids=["the event took nothing of it", "another leader", "its heir", "an unreported one"],
 )
 def test_who_must_have_had_it_is_known_if_it_holds_for_each_leader_of_whose_the_event_took(
-    other: Candidate, must: set[int], need_not: set[int]
+    other: PossibleTerm, must: set[int], need_not: set[int]
 ) -> None:
     """Beside it is what b1 must have had alone. (The final log has what b2 wrote.)"""
     taken = replace(TAKEN, must=frozenset({1}), need_not=frozenset({2, 3, 4}))
     of_b1 = replace(OF_B1, must=frozenset({1}), need_not=frozenset({2, 3, 4}))
-    unsure = replace(UNSURE, unknown=frozenset({1, 2, 3, 4}), candidates=(of_b1, other))
+    unsure = replace(UNSURE, unknown=frozenset({1, 2, 3, 4}), possible_terms=(of_b1, other))
     parts = [part(0, 9, taken), part(10, 19, unsure)]
     found = attached(parts, 64, {TRIAL: final_log((0, 0, 4), (1, 5, 30))})[1].decision
     assert found is not None
@@ -185,25 +185,25 @@ def test_what_another_leader_may_have_written_at_its_end_may_be_lost_with_that_e
     log: Log | None, standing: Standing
 ) -> None:
     """It is b1's, and b2's election took it as what stands beside it; or b2's, which survived, and nobody knows."""
-    of_b2 = [Candidate(1, 1, Standing.VIOLATION), Candidate(1, 1, Standing.UNDECIDED, frozenset({2}))]
+    of_b2 = [PossibleTerm(1, 1, Standing.VIOLATION), PossibleTerm(1, 1, Standing.UNDECIDED, frozenset({2}))]
     logs = {} if log is None else {TRIAL: log}
     for other in of_b2:
-        unsure = replace(UNSURE, candidates=(OF_B1, other))
+        unsure = replace(UNSURE, possible_terms=(OF_B1, other))
         assert standings(part(0, 9, TAKEN), part(10, 19, unsure), logs=logs)[1] == (10, standing)
         assert standings(part(10, 19, unsure), part(20, 29, TAKEN), logs=logs) == [(10, standing), (20, PERMITTED)]
 
 
 @pytest.mark.parametrize(
-    ("candidates", "standing"),
+    ("possible_terms", "standing"),
     [
         ([], Standing.PERMITTED),
         ([OF_B1], Standing.PERMITTED),
-        ([OF_B1, Candidate(1, 1, Standing.PERMITTED, frozenset({2}))], Standing.PERMITTED),
-        ([OF_B1, Candidate(1, 1, Standing.UNDECIDED, frozenset({1}))], Standing.PERMITTED),
-        ([OF_B1, Candidate(1, 1, Standing.UNDECIDED)], Standing.UNDECIDED),
-        ([OF_B1, Candidate(1, 1, Standing.VIOLATION, frozenset({1}))], Standing.UNDECIDED),
-        ([OF_B1, Candidate(None, None, Standing.UNDECIDED)], Standing.UNDECIDED),
-        ([OF_B1, Candidate(2, None, Standing.UNDECIDED)], Standing.UNDECIDED),
+        ([OF_B1, PossibleTerm(1, 1, Standing.PERMITTED, frozenset({2}))], Standing.PERMITTED),
+        ([OF_B1, PossibleTerm(1, 1, Standing.UNDECIDED, frozenset({1}))], Standing.PERMITTED),
+        ([OF_B1, PossibleTerm(1, 1, Standing.UNDECIDED)], Standing.UNDECIDED),
+        ([OF_B1, PossibleTerm(1, 1, Standing.VIOLATION, frozenset({1}))], Standing.UNDECIDED),
+        ([OF_B1, PossibleTerm(None, None, Standing.UNDECIDED)], Standing.UNDECIDED),
+        ([OF_B1, PossibleTerm(2, None, Standing.UNDECIDED)], Standing.UNDECIDED),
     ],
     ids=[
         *("not known", "one alone", "permitted of either", "the same may have taken it of either"),
@@ -211,15 +211,15 @@ def test_what_another_leader_may_have_written_at_its_end_may_be_lost_with_that_e
     ],
 )
 def test_it_may_be_of_another_leader_only_where_that_would_not_be_permitted(
-    candidates: list[Candidate], standing: Standing
+    possible_terms: list[PossibleTerm], standing: Standing
 ) -> None:
-    unsure = replace(UNSURE, candidates=tuple(candidates))
+    unsure = replace(UNSURE, possible_terms=tuple(possible_terms))
     logs = {TRIAL: final_log((0, 0, 4), (2, 5, 40)), ("trial", 1): final_log((0, 0, 4), (1, 5, 40))}
     assert standings(part(0, 9, TAKEN), part(10, 19, unsure), logs=logs)[1] == (10, standing)
 
 
 #: b1's, or of b2, whose election took what stands at 5..69, and of which the log has what it wrote at 5..9.
-EITHER = replace(UNSURE, candidates=(OF_B1, Candidate(1, 1, Standing.VIOLATION)))
+EITHER = replace(UNSURE, possible_terms=(OF_B1, PossibleTerm(1, 1, Standing.VIOLATION)))
 ENDED_AT_9 = final_log((0, 0, 4), (1, 5, 9))
 #: Offsets between what it wrote and what may be its own.
 FAR = 60
@@ -266,20 +266,20 @@ def test_nor_further_than_it_had_written_when_they_were_acknowledged(
         64,
         {TRIAL: final_log((0, 0, 4), (1, 5, 69))},
         spare={} if spare is None else {(TRIAL, 1): spare},
-        written={} if times is None else {(TRIAL, 1): Written(times)},
+        written={} if times is None else {(TRIAL, 1): LeaderWrites(times)},
     )
     assert found[1].decision is not None
     assert found[1].decision.standing is standing
 
 
 def test_what_an_election_took_above_does_not_tell_how_far_its_leader_wrote() -> None:
-    parts, nothing = [part(62, 69, EITHER), part(70, 79, TAKEN)], Written(np.empty(0, np.int64))
+    parts, nothing = [part(62, 69, EITHER), part(70, 79, TAKEN)], LeaderWrites(np.empty(0, np.int64))
     found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={(TRIAL, 1): 0}, written={(TRIAL, 1): nothing})
     assert [one.decision.standing for one in found if one.decision] == [Standing.UNDECIDED, Standing.PERMITTED]
 
 
 BROKEN = Decision(Ruling(Standing.VIOLATION, "broken", "source"), term=1)
-BROKE = replace(BROKEN, term=0, event=Event(8 * SECOND, 1, 2, 1))
+BROKE = replace(BROKEN, term=0, event=LossEvent(8 * SECOND, 1, 2, 1))
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ BROKE = replace(BROKEN, term=0, event=Event(8 * SECOND, 1, 2, 1))
         (part(60, 61, BROKEN, hole=True), Standing.PERMITTED),
         (part(60, 61, BROKE), Standing.UNDECIDED),
         (part(80, 81, BROKE), Standing.PERMITTED),
-        (part(60, 61, replace(BROKE, event=Event(8 * SECOND, 2, 3, 2))), Standing.PERMITTED),
+        (part(60, 61, replace(BROKE, event=LossEvent(8 * SECOND, 2, 3, 2))), Standing.PERMITTED),
     ],
     ids=[
         *("nothing else", "of its own below", "of its own there", "of its own above", "of another leader", "in a hole"),
@@ -342,11 +342,11 @@ def test_whoever_wrote_as_far_or_began_otherwise_may_have_written_it(log: Log) -
 
 @pytest.mark.parametrize(
     "other",
-    [Candidate(2, 2, Standing.VIOLATION), Candidate(None, None, Standing.UNDECIDED)],
+    [PossibleTerm(2, 2, Standing.VIOLATION), PossibleTerm(None, None, Standing.UNDECIDED)],
     ids=["of a later leader", "of a leader whom nobody reported"],
 )
-def test_another_leader_may_have_had_what_that_one_lacked(other: Candidate) -> None:
-    unsure = replace(UNSURE, candidates=(OF_B1, other))
+def test_another_leader_may_have_had_what_that_one_lacked(other: PossibleTerm) -> None:
+    unsure = replace(UNSURE, possible_terms=(OF_B1, other))
     assert standing_above(FAR - 1, unsure=unsure) is Standing.UNDECIDED
 
 
@@ -439,7 +439,7 @@ def test_whatever_stands_around_it_what_continues_another_log_is_of_it(parts: li
 
 
 def test_what_another_election_took_far_below_does_not_part_it_from_another_log() -> None:
-    before = replace(TAKEN, event=Event(200 * SECOND, 3, 1, 3), may_have=frozenset({3}))
+    before = replace(TAKEN, event=LossEvent(200 * SECOND, 3, 1, 3), may_have=frozenset({3}))
     found = standings(
         *(part(0, 4, before, 99, 100), part(5000, 5009, TAKEN), part(5010, 5013, UNSURE, 20, 21)),
         *(part(5014, 5014, TAKEN, 6, 7), part(5015, 5019, UNSURE, 22, 23)),

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from checkers.evidence.again import COLUMNS, COLUMNS_OF_GONE
 from checkers.evidence.intervals import NEVER
-from checkers.evidence.written import MOST_SENT, Writes, Written
+from checkers.evidence.written import MOST_SENT, LeaderWrites, WriteCounter
 from checkers.judge import judge
 from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND, by_hand, write
@@ -40,9 +40,9 @@ def gone(*rows: tuple[int, float, float, int]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=COLUMNS_OF_GONE)
 
 
-def counted(pieces: list[pa.Table], *lost: pa.Table) -> Written:
+def counted(pieces: list[pa.Table], *lost: pa.Table) -> LeaderWrites:
     known = evidence(by_hand(*ELECTED, *LOG))
-    writes = Writes(known.elections, known.logs)
+    writes = WriteCounter(known.elections, known.logs)
     assert [*writes.counting(pieces)] == pieces
     assert [*writes.without(lost)] == list(lost)
     [(of, written)] = writes.each().items()
@@ -102,20 +102,20 @@ def test_a_log_with_one_offset_twice_has_no_fewer_than_nothing_else() -> None:
 
 def test_of_many_the_first_are_kept() -> None:
     known = evidence(by_hand(*ELECTED, "final a @4 e0", "final b @5 e1", "final c @99999 e1", "end 0..100000"))
-    writes = Writes(known.elections, known.logs)
+    writes = WriteCounter(known.elections, known.logs)
     late = [(0, 30 + n / MOST_SENT, 38, 5 + n) for n in range(MOST_SENT)]
     early = [(0, 25 + n / MOST_SENT, 38, 9000 + n) for n in range(1000)]
     assert len([*writes.counting([sends(*late), sends((0, 36, 38, 9)), sends(*early)])]) == 3
     [written] = writes.each().values()
     assert (len(written.sent), written.others) == (MOST_SENT, 99995 - MOST_SENT - 1001)
     assert written.sent[999] < 26 * SECOND < 30 * SECOND == written.sent[1000]
-    few = Written(written.sent)
+    few = LeaderWrites(written.sent)
     assert [few.by(at) for at in (30 * SECOND, 30 * SECOND - 1, NEVER, None)] == [1001, 1000, None, None]
 
 
 def test_each_partition_has_its_own() -> None:
     known = evidence(by_hand(*BOTH, *LOG, *(f"{line} p1" for line in LOG)))
-    writes = Writes(known.elections, known.logs)
+    writes = WriteCounter(known.elections, known.logs)
     rows = [(0, 30, 31, 6), (1, 32, 33, 6), (1, 33, 34, 7)]
     assert len([*writes.counting([sends(*rows)])]) == 1
     assert {of: (each.sent.tolist(), each.others) for of, each in writes.each().items()} == {
@@ -180,7 +180,7 @@ def test_offsets_may_be_far_apart() -> None:
     known = evidence(
         by_hand(*ELECTED, "final a @4 e0", "final b @5 e1", f"final c @{10**15} e1", f"end 0..{10**15 + 1}")
     )
-    writes = Writes(known.elections, known.logs)
+    writes = WriteCounter(known.elections, known.logs)
     far = [(0, 23, 24, 10**15 - 1), (0, 10, 11, 10**15 - 1)]
     assert len([*writes.counting([sends(*far)])]) == len([*writes.without([gone(*far)])]) == 1
     assert writes.each()[ONE, 1].twice == 10**15 - 1

@@ -440,11 +440,11 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "two records of one offset are of one log",
         ),
         (
-            "log.reaches(candidate.epoch, part.last_offset) and",
+            "log.reaches(possible.epoch, part.last_offset) and",
             "",
             "a log that ends below it did not lose it otherwise",
         ),
-        ("and not violations.lost_by(part, candidate.term))", ")", "a log that lost some lost no more"),
+        ("and not violations.lost_by(part, possible.term))", ")", "a log that lost some lost no more"),
         ("if log.sparse or chain is None", "if chain is None", "a sparse log has its end"),
         ("return crowd.count <= crowd", "return crowd.count < crowd", "a full log has one record too many"),
         ("apart[n] = case.hole or above[n] or any(", "apart[n] = above[n] or any(", "an election made a hole"),

@@ -18,7 +18,7 @@ from checkers.evidence.record_ranges import HANDED_ON_NS, RecordRange
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
 from checkers.evidence.spare_offsets import InFlight, spare_offsets
 from checkers.evidence.standing import begun_at, delivered, possible_faults
-from checkers.evidence.written import Writes
+from checkers.evidence.written import WriteCounter
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.history.schema import OBSERVATIONS, SENDS, Outcome, Phase
 from tests.simulated.faults import CONTROLLER
@@ -56,7 +56,7 @@ def evidence(played: Played) -> Evidence:
     gone = pa.Table.from_pylist(_not_there(played, told), COLUMNS_OF_GONE)
     read = [{name: row[name] for name in COLUMNS_OF_VANISHED.names} for row in _gone(played)]
     given = pa.Table.from_pylist(read, COLUMNS_OF_VANISHED)
-    in_flight, writes = InFlight(known.elections, known.acting), Writes(known.elections, known.logs)
+    in_flight, writes = InFlight(known.elections, known.acting), WriteCounter(known.elections, known.logs)
     told_sends, not_there = writes.counting(in_flight.counting([sent])), writes.without([gone])
     again = acknowledged_again(told_sends, not_there, [given], known.elections, known.acting, logs, known.end_ns)
     spare = _spare(played, known, in_flight)
