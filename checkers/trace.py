@@ -20,7 +20,6 @@ from harness.core.errors import HistoryError
 from harness.core.trace import (
     Answer,
     BrokerReport,
-    Facts,
     Fate,
     FinalLog,
     InLog,
@@ -28,8 +27,9 @@ from harness.core.trace import (
     Instead,
     InTransaction,
     Moment,
+    MomentFacts,
     Place,
-    Position,
+    PositionChange,
     Reading,
     Sending,
 )
@@ -187,7 +187,7 @@ def _of_positions(archive: Archive, send: Row, known: list[Row]) -> list[Moment]
 
 
 def _of_position(archive: Archive, row: Row) -> Moment:
-    position = Position(row["reader"], row["incarnation"], _place(archive, row))
+    position = PositionChange(row["reader"], row["incarnation"], _place(archive, row))
     return _moment(archive, row, row["at_ns"], row["event"], position, row["offset"])
 
 
@@ -200,7 +200,7 @@ def _place(archive: Archive, row: Row) -> Place:
     return Place.COMMITTED if grouped else Place.BEGINNING
 
 
-def _moment(archive: Archive, row: Row, at_ns: int, event: str, facts: Facts, offset: int | None) -> Moment:
+def _moment(archive: Archive, row: Row, at_ns: int, event: str, facts: MomentFacts, offset: int | None) -> Moment:
     of = (row["topic"], row["partition"])
     seen = [
         BrokerReport(

@@ -65,15 +65,15 @@ class WriterSpec(Spec):
         return self.life * 100
 
 
-class Order(BaseModel):
+class NamedSpec(BaseModel):
     """The first line that a worker process reads: ``spec`` is the ``module:class`` of a spec, ``values`` its fields."""
 
     spec: str
     values: dict[str, Any]
 
     @classmethod
-    def to(cls, spec: Spec) -> "Order":
-        """The order for this spec."""
+    def to(cls, spec: Spec) -> "NamedSpec":
+        """This spec, with the name of its class."""
         kind = type(spec)
         return cls(spec=f"{kind.__module__}:{kind.__qualname__}", values=spec.model_dump(mode="json"))
 

@@ -1,8 +1,8 @@
 """One client process: ``python -m workloads.worker``.
 
-Standard input: one line of JSON (workloads.protocol: Order), then ``begin``, later ``finish`` and the seconds that the
-worker may take. Before ``begin`` it connects to no broker. Standard output: a line of JSON statistics after each flush.
-If standard input closes, the harness is gone: the worker writes its journals and ends.
+Standard input: one line of JSON (workloads.protocol: NamedSpec), then ``begin``, later ``finish`` and the seconds that
+the worker may take. Before ``begin`` it connects to no broker. Standard output: a line of JSON statistics after each
+flush. If standard input closes, the harness is gone: the worker writes its journals and ends.
 """
 
 import os
@@ -14,33 +14,33 @@ from typing import Any
 
 from harness.core.children import without_pandas
 from workloads.loop import Commands, HarnessGoneError, send_report
-from workloads.protocol import Order, Report
+from workloads.protocol import NamedSpec, Report
 
 
-def work(order: Order, commands: Commands, stack: ExitStack) -> Report:
-    """Carry out an order; return the last report."""
-    kind = _named(order.spec)
-    client, spec = _named(kind.client), kind.model_validate(order.values)
+def work(named: NamedSpec, commands: Commands, stack: ExitStack) -> Report:
+    """Run the client of this spec; return its last report."""
+    kind = _object(named.spec)
+    client, spec = _object(kind.client), kind.model_validate(named.values)
     commands.wait()
     last: Report = client(spec, commands, stack)
     return last
 
 
-def _named(path: str) -> Any:
+def _object(path: str) -> Any:
     """The object that ``module:name`` names."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
 
 def main() -> None:
-    """Run the worker whose order comes on standard input."""
+    """Run the worker whose spec comes on standard input."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     without_pandas()
     commands = Commands(sys.stdin.fileno())
     try:
-        order = Order.model_validate_json(commands.wait())
+        named = NamedSpec.model_validate_json(commands.wait())
         with ExitStack() as stack:
-            report = work(order, commands, stack)
+            report = work(named, commands, stack)
         report.finished = True
         send_report(report)
     except HarnessGoneError:

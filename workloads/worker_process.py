@@ -8,7 +8,7 @@ import time
 from pydantic import ValidationError
 
 from harness.core import children
-from workloads.protocol import Order, Report, Spec
+from workloads.protocol import NamedSpec, Report, Spec
 
 #: A choice: to flush and end takes less. A process that stays in a call of its client is not waited for.
 _TERMINATE_S = 2.0
@@ -32,7 +32,7 @@ class Worker:
             self._process = children.start("workloads.worker", stderr)
         self._listener = threading.Thread(target=self._listen, name=f"worker {spec.worker}", daemon=True)
         self._listener.start()
-        self.say(Order.to(spec).model_dump_json())
+        self.say(NamedSpec.to(spec).model_dump_json())
 
     def begin(self) -> None:
         """Let it begin. Does nothing if it is dead."""

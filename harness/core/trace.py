@@ -66,7 +66,7 @@ class Place(StrEnum):
 
 
 @dataclass(frozen=True)
-class Position:
+class PositionChange:
     """The reader to which a partition came, or that lost it, moved in it, or committed there."""
 
     reader: int
@@ -75,7 +75,7 @@ class Position:
 
 
 #: What the sentence for an event needs, besides the event itself, its partition and its offset.
-Facts = Sending | Answer | Reading | InTransaction | Position
+MomentFacts = Sending | Answer | Reading | InTransaction | PositionChange
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Moment:
 
     at_ns: int
     event: str
-    facts: Facts
+    facts: MomentFacts
     topic: str
     partition: int
     offset: int | None

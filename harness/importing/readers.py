@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from harness.history.schema import PositionEvent
 
 #: A change of a reader's position in a partition, and the new offset, if that is known.
-Event = tuple[PositionEvent, int | None]
+Change = tuple[PositionEvent, int | None]
 
 
 @dataclass
-class Position:
+class PartitionState:
     """A reader's position in a partition. ``next_offset``: the offset after its last record, if that is known.
     ``moved``: how often all partitions of the reader had been moved by then. ``may_rewind``: its last poll failed."""
 
@@ -29,7 +29,7 @@ class ReaderState:
     subscribed: bool | None = None
     tells_rebalances: bool = False
     moved: int = 0
-    positions: dict[int, Position] = field(default_factory=dict)
+    positions: dict[int, PartitionState] = field(default_factory=dict)
 
     def chooses(self, chosen: Set[int], subscribed: bool) -> Iterable[tuple[PositionEvent, int]]:
         """The consumer assigns itself partitions, or subscribes to their topics. Returns the events, each with its
@@ -49,7 +49,7 @@ class ReaderState:
         if not subscribed:
             new = sorted(chosen - self.positions.keys())
             events += [(PositionEvent.ASSIGN, partition) for partition in new]
-            self.positions |= {partition: Position(moved=self.moved) for partition in new}
+            self.positions |= {partition: PartitionState(moved=self.moved) for partition in new}
         if subscribed and not self.subscribed:
             self.tells_rebalances = False
         self.subscribed = subscribed
@@ -57,18 +57,18 @@ class ReaderState:
 
     def moves(self, partitions: Collection[int]) -> None:
         """A group moved these partitions: the reader's positions in them start anew."""
-        self.positions |= {partition: Position(moved=self.moved - 1) for partition in partitions}
+        self.positions |= {partition: PartitionState(moved=self.moved - 1) for partition in partitions}
 
-    def arrives(self, partition: int, offsets: Sequence[int | None]) -> Event | None:
+    def arrives(self, partition: int, offsets: Sequence[int | None]) -> Change | None:
         """The consumer gets records at these offsets, in this order. Returns the change of its position that must have
         come before."""
         known = [offset for offset in offsets if offset is not None]
-        event = self._event(self.positions.get(partition, Position()), known[0] if known else None)
+        event = self._event(self.positions.get(partition, PartitionState()), known[0] if known else None)
         next_offset = known[-1] + 1 if len(known) == len(offsets) and known else None
-        self.positions[partition] = Position(next_offset, self.moved)
+        self.positions[partition] = PartitionState(next_offset, self.moved)
         return event
 
-    def _event(self, position: Position, first: int | None) -> Event | None:
+    def _event(self, position: PartitionState, first: int | None) -> Change | None:
         if position.moved < self.moved:
             return (PositionEvent.ASSIGN if self.subscribed else PositionEvent.SEEK), None
         went_back = first is not None and position.next_offset is not None and first < position.next_offset

@@ -10,7 +10,7 @@ from harness.core.trace import (
     InTransaction,
     Moment,
     Place,
-    Position,
+    PositionChange,
     Reading,
     Sending,
 )
@@ -67,7 +67,7 @@ def said(moment: Moment) -> str:
                 outcome=_OUTCOMES[Outcome(one.outcome)],
                 error=_because(one.error),
             )
-        case Position(reader, incarnation, place):
+        case PositionChange(reader, incarnation, place):
             by, at = f"reader {reader} (incarnation {incarnation})", _PLACES[place].format(offset=moment.offset)
             return _MOVES[moment.event].format(by=by, of=of, at=at)
 

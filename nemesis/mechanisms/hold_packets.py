@@ -75,7 +75,7 @@ class Correlated:
         return 0.5 * (1 + math.erf(self._last / math.sqrt(2)))
 
 
-class Losses:
+class PacketLoss:
     """Decides which packets are lost: ``share`` of all, with this ``correlation`` of neighbours.
 
     The model of Gilbert: the correlation does not change the share.
@@ -127,7 +127,7 @@ class Policy:
         self._distribution: str = options.distribution
         self._overtake: float = options.overtake
         self._random = random
-        self._losses = Losses(random, options.loss, options.loss_correlation)
+        self._losses = PacketLoss(random, options.loss, options.loss_correlation)
         self._deviations = Correlated(random, options.correlation)
 
     def decide(self) -> float | None:

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from nemesis.mechanisms.hold_packets import Losses, Policy, deviation, parse
+from nemesis.mechanisms.hold_packets import PacketLoss, Policy, deviation, parse
 
 #: Even steps from 0 to 1: what a generator gives in the long run.
 EVENLY = [(step + 0.5) / 100_000 for step in range(100_000)]
@@ -80,7 +80,7 @@ def test_delays_vary_as_asked_however_they_correlate(distribution: str, correlat
 @pytest.mark.parametrize("share", [0.02, 0.3])
 @pytest.mark.parametrize("correlation", [0.0, 0.25, 0.8])
 def test_losses_keep_their_share_however_they_correlate(share: float, correlation: float) -> None:
-    losses = Losses(Random(1), share, correlation)
+    losses = PacketLoss(Random(1), share, correlation)
     lost = [float(losses.next()) for _ in range(300_000)]
     assert statistics.fmean(lost) == pytest.approx(share, rel=0.1)
     assert statistics.correlation(lost[1:], lost[:-1]) == pytest.approx(correlation, abs=0.04)

@@ -4,7 +4,6 @@ import pytest
 
 from harness.core.trace import (
     Answer,
-    Facts,
     Fate,
     FinalLog,
     InLog,
@@ -12,8 +11,9 @@ from harness.core.trace import (
     Instead,
     InTransaction,
     Moment,
+    MomentFacts,
     Place,
-    Position,
+    PositionChange,
     Reading,
     Sending,
 )
@@ -97,23 +97,33 @@ def in_transaction(intent: str, outcome: Outcome, error: str | None = None) -> I
         ),
         (
             "assign",
-            Position(3, 1, Place.COMMITTED),
+            PositionChange(3, 1, Place.COMMITTED),
             None,
             "reader 3 (incarnation 1) was assigned trial-0 from where its group had committed, or the beginning",
         ),
-        ("seek", Position(3, 1, Place.BEGINNING), -2, "reader 3 (incarnation 1) went to the beginning of trial-0"),
-        ("seek", Position(3, 1, Place.UNKNOWN), None, "reader 3 (incarnation 1) went to an unknown offset of trial-0"),
-        ("revoke", Position(3, 1, Place.OFFSET), 5, "trial-0 was revoked from reader 3 (incarnation 1)"),
-        ("lost", Position(3, 1, Place.OFFSET), 5, "trial-0 was lost to reader 3 (incarnation 1)"),
+        (
+            "seek",
+            PositionChange(3, 1, Place.BEGINNING),
+            -2,
+            "reader 3 (incarnation 1) went to the beginning of trial-0",
+        ),
+        (
+            "seek",
+            PositionChange(3, 1, Place.UNKNOWN),
+            None,
+            "reader 3 (incarnation 1) went to an unknown offset of trial-0",
+        ),
+        ("revoke", PositionChange(3, 1, Place.OFFSET), 5, "trial-0 was revoked from reader 3 (incarnation 1)"),
+        ("lost", PositionChange(3, 1, Place.OFFSET), 5, "trial-0 was lost to reader 3 (incarnation 1)"),
         (
             "commit",
-            Position(3, 1, Place.OFFSET),
+            PositionChange(3, 1, Place.OFFSET),
             5,
             "reader 3 (incarnation 1) committed trial-0 to offset 5: past it",
         ),
     ],
 )
-def test_an_event_is_said_with_its_facts(event: str, facts: Facts, offset: int | None, sentence: str) -> None:
+def test_an_event_is_said_with_its_facts(event: str, facts: MomentFacts, offset: int | None, sentence: str) -> None:
     assert said(Moment(0, event, facts, *OF, offset, views=[], faults=[])) == sentence
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.core.errors import ScenarioError
 from harness.providers.ssh.fleet import connected, on_all
 from harness.providers.ssh.inventory import Host, Inventory, read_inventory
-from harness.providers.ssh.looking import Facts, alike, look
+from harness.providers.ssh.looking import MachineFacts, alike, look
 from harness.providers.ssh.machine import KnownHosts
 from harness.providers.ssh.spec import SshSpec
 
@@ -38,15 +38,15 @@ def told_apart(clusters: Sequence[SshSpec], report: Callable[[str], None]) -> No
 
 def _machines(
     read: Mapping[str, Inventory], accept: Collection[str], report: Callable[[str], None]
-) -> dict[str, Facts]:
+) -> dict[str, MachineFacts]:
     """The facts of each machine that answered, by its address. ``accept``: the inventories whose new host keys are
     accepted."""
-    found = dict[str, Facts]()
+    found = dict[str, MachineFacts]()
     for path, inventory in read.items():
         hosts = {host.called: host for host in inventory.hosts if host.address.lower() not in found}
         with connected(hosts, KnownHosts(Path(inventory.known_hosts), path in accept, report)) as machines:
             for name, facts in on_all(machines, look).items():
-                if isinstance(facts, Facts):
+                if isinstance(facts, MachineFacts):
                     found[hosts[name].address.lower()] = facts
     return found
 
@@ -56,7 +56,7 @@ def _host_of(path: str, host: Host) -> str:
     return f"{host.address}{name} of {path}"
 
 
-def two_addresses(read: Mapping[str, Inventory], facts: Mapping[str, Facts]) -> Iterator[str]:
+def two_addresses(read: Mapping[str, Inventory], facts: Mapping[str, MachineFacts]) -> Iterator[str]:
     """A line for each two inventories that have a machine in common, but no address of it. (Two hosts of one inventory
     that are one machine are reported by its runs.) ``facts``: those of each machine, by its address."""
     for addresses in alike(facts):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from harness.core.errors import ClusterError, HistoryError, KafkaTrialError, ScenarioError
 from harness.providers.ssh import text
 from harness.providers.ssh.fleet import on_all
-from harness.providers.ssh.looking import Facts, Owner, look
+from harness.providers.ssh.looking import MachineFacts, Owner, look
 from harness.providers.ssh.machine import Machine
 
 #: The words that ``text.remove_node`` and ``text.remove_kafka`` print, and what they mean.
@@ -36,7 +36,7 @@ def cleanup(machines: Mapping[str, Machine], run: str | None, force: bool, dry_r
     return lines
 
 
-def cleaned(machine: Machine, seen: Facts, run: str | None, force: bool, dry_run: bool, here: str) -> list[str]:
+def cleaned(machine: Machine, seen: MachineFacts, run: str | None, force: bool, dry_run: bool, here: str) -> list[str]:
     """The part of ``cleanup`` for one machine: remove what was ``seen`` there, and nothing that came later."""
     called, data, owner_line = machine.called, machine.host.data, seen.owner
     owner = None

@@ -8,7 +8,7 @@ from harness.core.errors import KafkaTrialError
 from harness.core.topology import Ports
 from harness.providers.ssh.fleet import on_all
 from harness.providers.ssh.looking import (
-    Facts,
+    MachineFacts,
     address_of,
     in_the_way,
     kernel_of,
@@ -26,7 +26,7 @@ from nemesis.fault import Fault
 def doctor(machines: Mapping[str, Machine], ports: Ports) -> Iterator[Diagnosis]:
     """Check each machine, and every fault of the catalogue on all of them."""
     looked = on_all(machines, look)
-    facts = {name: found for name, found in looked.items() if isinstance(found, Facts)}
+    facts = {name: found for name, found in looked.items() if isinstance(found, MachineFacts)}
     yield from (Diagnosis(name, False, str(found)) for name, found in looked.items() if name not in facts)
     yield from (Diagnosis("machines", False, line) for line in named_twice(facts))
     answering = {name: machines[name] for name in facts}
@@ -42,7 +42,7 @@ def doctor(machines: Mapping[str, Machine], ports: Ports) -> Iterator[Diagnosis]
 Tried = dict[str, tuple[list[str], str]]
 
 
-def _tried(machine: Machine, facts: Facts) -> Tried:
+def _tried(machine: Machine, facts: MachineFacts) -> Tried:
     kernel, address = kernel_of(machine), address_of(machine.host)
 
     def of(fault: type[Fault]) -> tuple[list[str], str]:
@@ -63,7 +63,7 @@ def _faults(tried: Mapping[str, Tried | KafkaTrialError]) -> Iterator[Diagnosis]
         yield Diagnosis(kind, bool(tried) and not wrong, detail, needed=False)
 
 
-def _machine(machine: Machine, facts: Facts, ports: Ports, clock: Any) -> Diagnosis:
+def _machine(machine: Machine, facts: MachineFacts, ports: Ports, clock: Any) -> Diagnosis:
     lines = [*facts.lacks(machine.host, ports), *loopbacks([machine.host])]
     if (occupied := left_there(machine, facts)) is not None:
         lines.append(occupied)

@@ -56,7 +56,7 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class Facts:
+class MachineFacts:
     """The facts about a machine.
 
     ``client``: this host's address as the machine sees it. ``control``: the port of its sshd. ``owner``: the owner's
@@ -78,7 +78,7 @@ class Facts:
     queues: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, printed: str) -> "Facts":
+    def read(cls, printed: str) -> "MachineFacts":
         """The facts that ``text.facts`` printed."""
         pairs = [line.partition("=")[::2] for line in printed.splitlines()]
         values = dict(pairs)
@@ -146,14 +146,14 @@ class Facts:
         return found
 
 
-def named_twice(facts: Mapping[str, Facts]) -> list[str]:
+def named_twice(facts: Mapping[str, MachineFacts]) -> list[str]:
     """A line for each machine that has several hosts. ``facts``: those of each host's machine, by the host's name."""
     return [
         f"{' and '.join(several)} are one machine: name it once, it has one node at a time" for several in alike(facts)
     ]
 
 
-def alike(facts: Mapping[str, Facts]) -> list[list[str]]:
+def alike(facts: Mapping[str, MachineFacts]) -> list[list[str]]:
     """The names of each machine that has several. A machine without a known identity counts as a separate one."""
     names: dict[str, list[str]] = {}
     for name, found in facts.items():
@@ -180,9 +180,9 @@ def room_for(what: str, machine: Machine) -> Iterator[None]:
         ) from exc
 
 
-def look(machine: Machine) -> Facts:
+def look(machine: Machine) -> MachineFacts:
     """The facts about a machine. Raises ClusterError."""
-    return Facts.read(machine.run(text.facts(machine.host.data, machine.host.java), "look at it"))
+    return MachineFacts.read(machine.run(text.facts(machine.host.data, machine.host.java), "look at it"))
 
 
 def address_of(host: Host) -> str:
@@ -211,14 +211,14 @@ def kernel_of(machine: Machine) -> Kernel:
     return Kernel(lambda script: machine.run(text.quoted("unshare", "--net", "sh", "-euc", script), "trial"))
 
 
-def lacking_for_faults(machine: Machine, facts: Facts, needs: Iterable[Needs]) -> Sequence[str]:
+def lacking_for_faults(machine: Machine, facts: MachineFacts, needs: Iterable[Needs]) -> Sequence[str]:
     """A line for each thing that a machine's kernel lacks for faults, or that blocks them on its device."""
     kernel, wanted, address = kernel_of(machine), list(needs), address_of(machine.host)
     lines = [*kernel.lacking(wanted), *in_the_way(kernel, facts, address, wanted)]
     return [f"{machine.called}: {line}" for line in lines]
 
 
-def in_the_way(kernel: Kernel, facts: Facts, address: str, needs: Iterable[Needs]) -> list[str]:
+def in_the_way(kernel: Kernel, facts: MachineFacts, address: str, needs: Iterable[Needs]) -> list[str]:
     """A line for each thing that blocks the kernel's mechanisms on the device of an address. (A fault uses the first
     mechanism that the kernel has, even if only another one would work.)"""
     used = [name for alternatives in needs for name in sorted(kernel.used(alternatives) or ())]
@@ -229,7 +229,7 @@ def in_the_way(kernel: Kernel, facts: Facts, address: str, needs: Iterable[Needs
     return list(dict.fromkeys([*lines, *(taken[name] for name in used if name in taken)]))
 
 
-def left_there(machine: Machine, facts: Facts) -> str | None:
+def left_there(machine: Machine, facts: MachineFacts) -> str | None:
     """A line if another run's node is on a machine, in whichever directory; else None. A fault in a machine's network
     would hit every node there."""
     if facts.owner is not None:
@@ -237,7 +237,7 @@ def left_there(machine: Machine, facts: Facts) -> str | None:
     return other_node(machine, facts)
 
 
-def other_node(machine: Machine, facts: Facts) -> str | None:
+def other_node(machine: Machine, facts: MachineFacts) -> str | None:
     """A line if a node runs on a machine in another directory than the inventory's; else None."""
     if not facts.other_nodes:
         return None

@@ -26,7 +26,7 @@ from harness.providers.ssh.doctor import doctor
 from harness.providers.ssh.fleet import connected, on_all, whole
 from harness.providers.ssh.inventory import Host, Inventory, placed, read_inventory
 from harness.providers.ssh.looking import (
-    Facts,
+    MachineFacts,
     Owner,
     address_of,
     lacking_for_faults,
@@ -116,14 +116,14 @@ class Ssh:
         inventory, own, wanted = self._inventory(spec), own_spec(spec, SshSpec), list(needs)
         with connected(placed(spec, inventory.hosts), self._known(inventory, own)) as machines:
 
-            def lacks(machine: Machine) -> tuple[Facts, list[str], Sequence[str]]:
+            def lacks(machine: Machine) -> tuple[MachineFacts, list[str], Sequence[str]]:
                 facts = look(machine)
                 occupied = left_there(machine, facts)
                 missing = [*facts.lacks(machine.host, inventory.node_ports), *([] if occupied is None else [occupied])]
                 return facts, missing, [] if facts.missing else lacking_for_faults(machine, facts, wanted)
 
             tried = on_all(machines, lacks)
-        lines, without, facts = list[str](), list[str](), dict[str, Facts]()
+        lines, without, facts = list[str](), list[str](), dict[str, MachineFacts]()
         for name, found in tried.items():
             if isinstance(found, KafkaTrialError):
                 lines.append(str(found))
@@ -207,7 +207,7 @@ def _by_name(inventory: Inventory) -> dict[str, Host]:
 
 
 def topology(
-    spec: ClusterSpec, hosts: Mapping[str, Host], inventory: Inventory, facts: Mapping[str, Facts]
+    spec: ClusterSpec, hosts: Mapping[str, Host], inventory: Inventory, facts: Mapping[str, MachineFacts]
 ) -> Topology:
     """The nodes at their machines' addresses, and this host at the address that they see. Raises EnvironmentLacks."""
     ports = inventory.node_ports

@@ -13,14 +13,14 @@ from harness.core.errors import ScenarioError
 from harness.providers.catalogue import PROVIDERS, composed, told_apart
 from harness.providers.ssh.apart import two_addresses
 from harness.providers.ssh.inventory import Inventory
-from harness.providers.ssh.looking import Facts
+from harness.providers.ssh.looking import MachineFacts
 from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
 from tests.suite.fakes import World
 
 from .server import Lab
 
-PLAIN = Facts("10.0.0.1", 22, "Linux", (), "17", None, frozenset())
+PLAIN = MachineFacts("10.0.0.1", 22, "Linux", (), "17", None, frozenset())
 
 
 def said(inventories: Mapping[str, str], **machines: str) -> list[str]:

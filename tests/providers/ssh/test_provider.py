@@ -18,7 +18,7 @@ from harness.providers.ssh import looking, text
 from harness.providers.ssh.cleanup import cleaned
 from harness.providers.ssh.fleet import connected
 from harness.providers.ssh.inventory import Host, Inventory
-from harness.providers.ssh.looking import Facts, Owner, java_version
+from harness.providers.ssh.looking import MachineFacts, Owner, java_version
 from harness.providers.ssh.machine import KnownHosts
 from harness.providers.ssh.provider import Ssh, SshCluster, alone, claimed, keep_logs, topology
 from harness.providers.ssh.shell import SshShell
@@ -43,9 +43,9 @@ def test_the_version_of_a_java_is_read(said: str, version: int | None) -> None:
     assert java_version(said) == version
 
 
-def facts(**changed: object) -> Facts:
-    well = Facts("10.0.0.254", 22, "Linux 6.1", (), 'openjdk version "17.0.2"', None, frozenset({22}))
-    return Facts(**{**vars(well), **changed})  # type: ignore[arg-type]
+def facts(**changed: object) -> MachineFacts:
+    well = MachineFacts("10.0.0.254", 22, "Linux 6.1", (), 'openjdk version "17.0.2"', None, frozenset({22}))
+    return MachineFacts(**{**vars(well), **changed})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def facts(**changed: object) -> Facts:
         (facts(ports=frozenset({22, 9092})), "m1: port 9092 is taken: end what listens there"),
     ],
 )
-def test_what_a_machine_lacks_is_a_line_that_says_what_to_change(found: Facts, line: str) -> None:
+def test_what_a_machine_lacks_is_a_line_that_says_what_to_change(found: MachineFacts, line: str) -> None:
     host = Host(address="10.0.0.1", name="m1")
     assert list(facts().lacks(host, Inventory(hosts=[host]).node_ports)) == []
     (said,) = found.lacks(host, Inventory(hosts=[host]).node_ports)
@@ -67,7 +67,7 @@ def test_what_a_machine_lacks_is_a_line_that_says_what_to_change(found: Facts, l
 def test_facts_are_what_a_machine_printed() -> None:
     lines = ("client=10.0.0.254", "control=2222", "kernel=Linux 6.1", "missing= tc ip", 'java=openjdk version "17"')
     said = "\n".join([*lines, "port=0016", "port=2384", "machine=2b41 net:[1]", ""])
-    assert Facts.read(said) == Facts(
+    assert MachineFacts.read(said) == MachineFacts(
         "10.0.0.254",
         2222,
         "Linux 6.1",
@@ -94,12 +94,12 @@ QUEUES = {
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_a_queue_of_somebody_elses_is_in_the_way_of_what_would_stand_there(queue: str) -> None:
-    found = Facts.read(f"address=10.0.0.1 eth0\naddress=10.1.0.1 eth1\nqueue=qdisc {queue}\n")
+    found = MachineFacts.read(f"address=10.0.0.1 eth0\naddress=10.1.0.1 eth1\nqueue=qdisc {queue}\n")
     assert found.taken("10.0.0.1").keys() == QUEUES[queue].keys()
     for need, what in QUEUES[queue].items():
         assert found.taken("10.0.0.1")[need].startswith("eth0 has a queue that is not ours (")
         assert found.taken("10.0.0.1")[need].endswith(f"remove it (tc qdisc del dev eth0 {what})")
-    ours = Facts.read(f"address=10.0.0.1 eth0\nqueue=qdisc {queue}\nqueue=qdisc htb 4b54: dev kt-ifb root\n")
+    ours = MachineFacts.read(f"address=10.0.0.1 eth0\nqueue=qdisc {queue}\nqueue=qdisc htb 4b54: dev kt-ifb root\n")
     assert "ifb" not in ours.taken("10.0.0.1"), "where our device is, what arrives goes there by our own queue"
 
 
@@ -131,7 +131,7 @@ def test_what_is_taken_is_told_where_the_kernel_would_use_it(has: str, taken: bo
 def test_faults_need_the_device_that_has_the_address(address: str, line: str | None) -> None:
     """Behind a router that translates addresses there is none; without such faults a run goes well there."""
     said = ("127.0.0.1 lo", "10.2.0.1 lo", "10.1.0.1 eth1", "10.0.0.1 eth0", "10.0.0.1 wg0")
-    found, able = Facts.read("".join(f"address={one}\n" for one in said)), Kernel(lambda script: None)
+    found, able = MachineFacts.read("".join(f"address={one}\n" for one in said)), Kernel(lambda script: None)
     assert found.devices["10.0.0.1"] == "eth0", "as for a fault: the first"
     lines = looking.in_the_way(able, found, address, [FAULTS["partition"].model_construct().needs])
     assert [one[: len(line or "")] for one in lines] == ([] if line is None else [line])
