@@ -119,7 +119,7 @@ with its topology, node shell and logs, and removes all of it at the end.
 The line, in `harness/providers/catalogue.py`:
 
 ```python
-    "toy": Row(ToySpec, Toy),
+    "toy": ProviderRow(ToySpec, Toy),
 ```
 
 There `Toy` is a function that imports the class only when it is called, because scenarios are read without the

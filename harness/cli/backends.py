@@ -14,7 +14,7 @@ from harness.cli.errors import print_error
 if TYPE_CHECKING:
     from harness.core.verdict import Verdict
     from harness.history.run_file import RunFile
-    from harness.providers.catalogue import Row
+    from harness.providers.catalogue import ProviderRow
     from harness.run.display import Display
     from harness.scenario.model import Scenario
     from harness.suite.recorder import Event, Order
@@ -68,7 +68,7 @@ def _abandon() -> None:
     abandon()
 
 
-def _providers() -> "Mapping[str, Row]":
+def _providers() -> "Mapping[str, ProviderRow]":
     from harness.providers.catalogue import PROVIDERS
 
     return PROVIDERS
@@ -112,6 +112,6 @@ class Backends:
     recorder: "Callable[[Order, Path, Callable[[Event], None]], Recording]" = _recorder
     look: Callable[[], None] = _look
     clean: "Callable[[RunFile], None]" = _clean
-    providers: "Callable[[], Mapping[str, Row]]" = _providers
+    providers: "Callable[[], Mapping[str, ProviderRow]]" = _providers
     cores: Callable[[], int] = cores
     writable: Callable[[Path], bool] = lambda directory: os.access(directory, os.W_OK | os.X_OK)

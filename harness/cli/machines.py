@@ -8,7 +8,7 @@ import click
 
 if TYPE_CHECKING:
     from harness.cluster.spec import ClusterSpec
-    from harness.providers.catalogue import Row
+    from harness.providers.catalogue import ProviderRow
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -53,7 +53,7 @@ def overrides(given: Mapping[str, object]) -> Sequence[str]:
     return [f"cluster.{key}={as_yaml(value)}" for key, value in given.items()]
 
 
-def cluster(providers: "Mapping[str, Row]", given: Mapping[str, object]) -> "ClusterSpec":
+def cluster(providers: "Mapping[str, ProviderRow]", given: Mapping[str, object]) -> "ClusterSpec":
     """A cluster with these settings of providers, and defaults otherwise. Raises ScenarioError."""
     from pydantic import ValidationError
 

@@ -15,7 +15,7 @@ from harness.providers.ssh.spec import SshSpec
 
 
 @dataclass(frozen=True)
-class Row:
+class ProviderRow:
     """A provider: its own settings of a scenario's ``cluster``, and how to get it (which may import much).
 
     ``alone``: names of what a cluster shares with no other at the same time; equal names mean the same thing.
@@ -42,19 +42,19 @@ def _ssh() -> Provider:
 
 
 #: By name. The first is for clusters that have no settings of any provider.
-PROVIDERS: Mapping[str, Row] = {
-    "docker": Row(DockerSpec, _docker, subnet_of),
-    "ssh": Row(SshSpec, _ssh, machines_of, machines_told_apart),
+PROVIDERS: Mapping[str, ProviderRow] = {
+    "docker": ProviderRow(DockerSpec, _docker, subnet_of),
+    "ssh": ProviderRow(SshSpec, _ssh, machines_of, machines_told_apart),
 }
 
 
-def composed(providers: Mapping[str, Row]) -> type[ClusterSpec]:
+def composed(providers: Mapping[str, ProviderRow]) -> type[ClusterSpec]:
     """The model of a scenario's ``cluster``: what any cluster has, and each provider's own settings."""
     bases: tuple[type[Part], ...] = (*dict.fromkeys(row.spec for row in providers.values()), ClusterSpec)
     return cast(type[ClusterSpec], create_model("ClusterSpec", __base__=bases, __doc__=ClusterSpec.__doc__))
 
 
-def provider_of(cluster: ClusterSpec, providers: Mapping[str, Row] = PROVIDERS) -> Provider:
+def provider_of(cluster: ClusterSpec, providers: Mapping[str, ProviderRow] = PROVIDERS) -> Provider:
     """The provider whose own settings a cluster has; the first provider if it has none.
 
     Raises ScenarioError if it has settings of several providers.
@@ -66,12 +66,12 @@ def provider_of(cluster: ClusterSpec, providers: Mapping[str, Row] = PROVIDERS) 
     return providers[next(iter(claims or providers))].get()
 
 
-def held_alone(cluster: ClusterSpec, providers: Mapping[str, Row] = PROVIDERS) -> list[str]:
+def held_alone(cluster: ClusterSpec, providers: Mapping[str, ProviderRow] = PROVIDERS) -> list[str]:
     """What a cluster shares with no other at the same time: another cluster that needs any of it must wait."""
     return sorted({name for row in providers.values() for name in row.alone(cluster)})
 
 
-def told_apart(clusters: Sequence[ClusterSpec], providers: Mapping[str, Row] = PROVIDERS) -> None:
+def told_apart(clusters: Sequence[ClusterSpec], providers: Mapping[str, ProviderRow] = PROVIDERS) -> None:
     """Check that ``held_alone`` gives one thing the same name in all these clusters. Raises ScenarioError if something
     has two names, or cannot be read."""
     for row in providers.values():

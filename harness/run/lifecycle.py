@@ -18,7 +18,7 @@ from harness.history.schema import FAULTS
 from harness.history.seal import write_sealed
 from harness.history.store import RunRecord, seal
 from harness.history.writing import write_file
-from harness.providers.catalogue import PROVIDERS, Row, provider_of
+from harness.providers.catalogue import PROVIDERS, ProviderRow, provider_of
 from harness.run.display import Display
 from harness.run.new_run import new_run
 from harness.run.recording import begin, note, recording
@@ -45,7 +45,7 @@ def run(
     seed: int,
     display: Display,
     keep: bool = False,
-    providers: Mapping[str, Row] = PROVIDERS,
+    providers: Mapping[str, ProviderRow] = PROVIDERS,
 ) -> tuple[Path, Verdict]:
     """Run one scenario: record it (``record_run`` has the steps, in order), judge the record, publish the verdict.
 
@@ -79,7 +79,7 @@ def record_run(
     seed: int,
     display: Display,
     keep: bool = False,
-    providers: Mapping[str, Row] = PROVIDERS,
+    providers: Mapping[str, ProviderRow] = PROVIDERS,
     background: bool = False,
     before_cluster: Callable[[bool], None] = lambda _: None,
     before_timeline: Callable[[], None] = lambda: None,

@@ -16,7 +16,7 @@ from harness.cluster.spec import Part
 from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
 from harness.history.lock import RecordingLock
 from harness.history.run_file import RunFile
-from harness.providers.catalogue import Row
+from harness.providers.catalogue import ProviderRow
 from harness.providers.docker.cleanup import cleanup as clean
 from harness.providers.docker.compose import labels_of
 from harness.providers.docker.provider import Docker
@@ -34,8 +34,8 @@ class Nothing(Part):
 def cleaning(*removes: Callable[..., list[str]]) -> Backends:
     """What the commands do, with a provider for each way of cleaning up."""
 
-    def row(remove: Callable[..., list[str]]) -> Row:
-        return Row(Nothing, lambda: cast(Provider, SimpleNamespace(cleanup=remove)))
+    def row(remove: Callable[..., list[str]]) -> ProviderRow:
+        return ProviderRow(Nothing, lambda: cast(Provider, SimpleNamespace(cleanup=remove)))
 
     return Backends(providers=lambda: {f"provider {number}": row(remove) for number, remove in enumerate(removes)})
 
@@ -166,7 +166,7 @@ def test_doctor_without_docker_says_what_to_do(kafka_trial: Invoke) -> None:
         raise EnvironmentLacks("no Docker engine answers: start one")
 
     done = kafka_trial(
-        "doctor", backends=Backends(providers=lambda: {"docker": Row(DockerSpec, lambda: Docker(refuse))})
+        "doctor", backends=Backends(providers=lambda: {"docker": ProviderRow(DockerSpec, lambda: Docker(refuse))})
     )
     assert done.code == codes.CANNOT_RUN
     assert "MISSING docker      no Docker engine answers: start one\n" in done.out
@@ -183,7 +183,7 @@ def test_doctor_looks_at_every_scenario_though_one_cannot_be(error: type[Excepti
 
     done = kafka_trial(
         *("doctor", "jepsen-2013/min-isr-2", "jepsen-2013/clean-election"),
-        backends=Backends(providers=lambda: {"docker": Row(DockerSpec, Odd)}),
+        backends=Backends(providers=lambda: {"docker": ProviderRow(DockerSpec, Odd)}),
     )
     assert done.code == codes.CANNOT_RUN
     assert [line.split()[0] for line in done.out.splitlines()] == ["MISSING", "ok"]
@@ -197,7 +197,7 @@ def test_doctor_says_that_a_scenario_could_not_be_judged(
         def check(self, *_: object) -> None:
             return
 
-    backends = Backends(providers=lambda: {"docker": Row(DockerSpec, Fine)})
+    backends = Backends(providers=lambda: {"docker": ProviderRow(DockerSpec, Fine)})
     assert kafka_trial("doctor", "jepsen-2013/min-isr-2", backends=backends).code == codes.MET
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     done = kafka_trial("doctor", "jepsen-2013/min-isr-2", backends=backends)

@@ -11,7 +11,7 @@ from docker import DockerClient
 
 from harness.core.verdict import Judgement
 from harness.history.run_file import RunFile
-from harness.providers.catalogue import Row
+from harness.providers.catalogue import ProviderRow
 from harness.providers.docker.provider import Docker
 from harness.providers.docker.reaching import reaches_containers
 from harness.providers.docker.spec import DockerSpec
@@ -46,7 +46,7 @@ def test_a_machine_that_has_no_route_to_containers_does_not(toolbox: str) -> Non
 def test_where_no_address_is_reached_clients_use_published_ports(tmp_path: Path) -> None:
     story = tmp_path / "story.yaml"
     story.write_text(yaml.safe_dump(QUICK))
-    apart = {"docker": Row(DockerSpec, lambda: Docker(reaches=lambda _client, _toolbox: False))}
+    apart = {"docker": ProviderRow(DockerSpec, lambda: Docker(reaches=lambda _client, _toolbox: False))}
     with for_terminal(sys.stderr) as display:
         directory, verdict = run(load(str(story)), tmp_path / "store", 1, display, providers=apart)
     assert verdict.verdict is Judgement.VALID

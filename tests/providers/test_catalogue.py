@@ -13,7 +13,7 @@ from harness.cluster.provider import Provider
 from harness.cluster.spec import ClusterSpec, own_spec
 from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
 from harness.history.run_file import RunFile, State
-from harness.providers.catalogue import PROVIDERS, Row, composed, provider_of
+from harness.providers.catalogue import PROVIDERS, ProviderRow, composed, provider_of
 from harness.providers.docker.provider import Docker
 from harness.providers.docker.spec import DockerSpec
 from harness.providers.ssh.provider import Ssh
@@ -25,8 +25,8 @@ from tests.command import Invoke
 from .toy import Toy, ToySpec
 
 
-def with_toy(toy: Toy) -> dict[str, Row]:
-    return {**PROVIDERS, "toy": Row(ToySpec, lambda: toy)}
+def with_toy(toy: Toy) -> dict[str, ProviderRow]:
+    return {**PROVIDERS, "toy": ProviderRow(ToySpec, lambda: toy)}
 
 
 TOYS = with_toy(Toy())
@@ -105,7 +105,7 @@ def test_a_run_brings_up_what_the_scenario_says_where_the_run_is_kept(tmp_path: 
     toy, shown = Toy(), io.StringIO()
     scenario = Scenario(name="story", cluster={"brokers": 5})
     with pytest.raises(ClusterError, match="the toy is broken"):
-        run(scenario, tmp_path, 1, PlainDisplay(shown), keep=True, providers={"toy": Row(ToySpec, lambda: toy)})
+        run(scenario, tmp_path, 1, PlainDisplay(shown), keep=True, providers={"toy": ProviderRow(ToySpec, lambda: toy)})
     (directory,) = (path.parent for path in tmp_path.rglob("run.json"))
     file = RunFile.read(directory)
     assert toy.asked == [("check", scenario.cluster, ()), ("up", scenario.cluster, file.run, directory, True, False)]
@@ -117,7 +117,7 @@ def test_a_run_brings_up_what_the_scenario_says_where_the_run_is_kept(tmp_path: 
 
 @pytest.mark.parametrize(("lacks", "code", "mark"), [("", 0, "ok"), ("no toy", codes.CANNOT_RUN, "MISSING")])
 def test_doctor_tells_what_it_finds(lacks: str, code: int, mark: str, kafka_trial: Invoke) -> None:
-    done = kafka_trial("doctor", backends=Backends(providers=lambda: {"toy": Row(ToySpec, lambda: Toy(lacks))}))
+    done = kafka_trial("doctor", backends=Backends(providers=lambda: {"toy": ProviderRow(ToySpec, lambda: Toy(lacks))}))
     assert done.code == code
     assert done.out.splitlines()[1:] == [
         f"{mark:8}{'toy':12}{lacks or 'in its box'}",
@@ -137,7 +137,7 @@ def test_cleanup_asks_it_after_docker_and_without_docker_too(
 def test_doctor_says_of_scenarios_whether_they_can_run_here(kafka_trial: Invoke) -> None:
     for lacks, code in (("", codes.MET), ("no toy here: buy one", codes.CANNOT_RUN)):
         toy = Toy(lacks=lacks)
-        backends = Backends(providers=lambda toy=toy: {"docker": Row(DockerSpec, lambda: toy)})
+        backends = Backends(providers=lambda toy=toy: {"docker": ProviderRow(DockerSpec, lambda: toy)})
         done = kafka_trial("doctor", "jepsen-2013/min-isr-2", "delivery/at-least-once", "--json", backends=backends)
         assert done.code == code
         told = [json.loads(line) for line in done.out.splitlines()]

@@ -13,7 +13,7 @@ from harness.cluster.provider import Cluster
 from harness.core.errors import ScenarioError
 from harness.core.topology import Node, Topology
 from harness.history.run_file import RunFile
-from harness.providers.catalogue import Row
+from harness.providers.catalogue import ProviderRow
 from harness.run.display import PlainDisplay
 from harness.run.lifecycle import record_run
 from harness.scenario.model import Scenario
@@ -30,7 +30,7 @@ POLICY_VIOLATION = 44
 def begin(b1: Node, setting: str, store: Path) -> None:
     """Begin a run with a cluster of this broker and one setting. The broker makes no topic."""
     cluster: Any = SimpleNamespace(topology=Topology((b1,), b1), versions={}, clocks=dict, why_dead=lambda node: None)
-    row = Row(ToySpec, lambda: Toy(cluster=cast(Cluster, cluster)))
+    row = ProviderRow(ToySpec, lambda: Toy(cluster=cast(Cluster, cluster)))
     scenario = Scenario(name="story", cluster={"brokers": 1, "config": {setting: "8"}}, topic={"replication": 1})
     record_run(scenario, store, 1, PlainDisplay(io.StringIO()), providers={"toy": row})
 
