@@ -28,11 +28,9 @@ from checkers.stretches import (
     together,
 )
 from harness.core.clock import SECOND_NS
-from harness.core.faults import injection_of
+from harness.core.faults import Row, injection_of
 from harness.core.topology import Partition
 from harness.history.run_file import Limits
-
-Row = Mapping[str, Any]
 
 #: A choice: a stretch within one bin is not seen, and shorter bins make more rows.
 _FINEST_NS = 10_000_000

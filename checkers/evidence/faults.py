@@ -1,12 +1,9 @@
 """Which faults of a run were in force at a time. A fault without effect never was. Pure: on rows of the table
 ``faults``."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from harness.core.faults import injection_of
-
-Row = Mapping[str, Any]
+from harness.core.faults import Row, injection_of
 
 
 def active(faults: Iterable[Row], at_ns: int) -> list[str]:
