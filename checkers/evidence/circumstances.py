@@ -27,7 +27,7 @@ def of_duplicated(history: History, faults: Sequence[Row], found: StoredRows) ->
     beside them."""
     if not history.run_file.configuration.idempotence:
         return _sent_again(history, faults, DUPLICATED, found)
-    beside = given_up_beside(history, found) and not len(late_copies(history, DUPLICATED, found))
+    beside = given_up_beside(history, found) and not len(late_copies(history, DUPLICATED, found, faults))
     return Circumstances(given_up_beside=beside)
 
 

@@ -3,6 +3,7 @@ producer's record is written once to a log, and sent again if that log lost it).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ from checkers.evidence.acting import Acting
 from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.intervals import NEVER, Times
-from checkers.evidence.late import IN_FLIGHT, addressed, begins_ns, late_copies
+from checkers.evidence.late import IN_FLIGHT, addressed, begins_ns, elections_of, late_copies
 from checkers.evidence.leadership import Partition
 from checkers.evidence.losses import Losses
 from checkers.evidence.reach import Disturbances, beside_given_up, disturbances, during, given_up, held_back
@@ -71,18 +72,20 @@ def sent_again_for_loss(history: History, kept: AnomalyStore, losses: Losses | N
     vanished = copies_vanished(copies, kept.of(VANISHED))
     if losses is None or vanished is False:
         return None
-    return ruled_as_loss(history, losses.ranges(VANISHED), late_copies(history, DUPLICATED, copies), vanished)
+    late = [late_copies(history, DUPLICATED, copies, faults) for faults in possible_faults(history.faults)]
+    return ruled_as_loss(history, losses.ranges(VANISHED), late, vanished)
 
 
 def ruled_as_loss(
-    history: History, lost: Sequence[RecordRange], late: pa.Table, vanished: bool | None
+    history: History, lost: Sequence[RecordRange], late: Sequence[pa.Table], vanished: bool | None
 ) -> Ruling | None:
     """The ruling about duplicates whose other copies were lost: the ruling about that loss. None if a copy is ``late``
-    (LATE) and nothing held it back: nobody sends again what was acknowledged. ``vanished``: as of copies_vanished."""
+    (LATE, for each of the possible faults) and nothing held it back: nobody sends again what was acknowledged.
+    ``vanished``: as of copies_vanished."""
     doubt = "nobody knows whether one log ever had two of its copies; if not" if vanished is None else None
-    if len(late):
-        if not held_back(history, possible_faults(history.faults)[-1], late):
-            return None
+    if len(late[-1]) and not held_back(history, possible_faults(history.faults)[-1], late[-1]):
+        return None
+    if any(map(len, late)):
         doubt = doubt or _HELD_BACK
     ruling = worst_ruling(lost)[0] if lost else None
     if ruling is None or doubt is None or ruling.standing is not Standing.PERMITTED:
@@ -102,7 +105,9 @@ def without_late_copies(
     Nor does it permit those that one leader wrote twice though nobody sent them again."""
     if not any(one.standing is Standing.PERMITTED for one in ranges):
         return [*ranges]
-    wrong, perhaps = _late_offsets(history, anomaly, stored, known)
+    each = [_late_offsets(history, anomaly, stored, one) for one in _each_possible(history, known)]
+    wrong = {of: reduce(np.intersect1d, (late.get(of, _NOWHERE) for late, _ in each)) for of in each[0][0]}
+    perhaps = _in_order({of: [part.get(of, _NOWHERE) for late in each for part in late] for of in each[0][0]})
     forbidden = violation(anomaly, known.configuration)
 
     def ruled(one: RecordRange) -> RecordRange:
@@ -118,8 +123,20 @@ def without_late_copies(
     return [*map(ruled, ranges)]
 
 
+def _each_possible(history: History, known: Evidence) -> list[Evidence]:
+    """The evidence for each list of the possible faults alone."""
+    if len(known.faults) == 1:
+        return [known]
+    recorded, supposed = known.faults
+    return [
+        replace(known, faults=[recorded], elections=elections_of(history, recorded), _acting={}, _behind={}),
+        replace(known, faults=[supposed], _acting={}, _behind={}),
+    ]
+
+
 #: The place of records whose acknowledgement told no offset: one late copy among them counts for all.
 _UNKNOWN = -1
+_NOWHERE = np.empty(0, np.int64)
 
 _Places = dict[Partition, npt.NDArray[np.int64]]
 
@@ -141,7 +158,7 @@ def _late_offsets(history: History, anomaly: Anomaly, stored: StoredRows, known:
     only the leader of that copy's epoch may have acknowledged them, and nothing made their producer send them again."""
     moved = anomaly is ACKNOWLEDGED_ELSEWHERE
     columns = {**dict.fromkeys(("record_id", "offset", "read_offset"), pa.int64()), "worker": pa.int32()}
-    each = disturbances(history, possible_faults(history.faults)[-1])
+    each = disturbances(history, known.faults[0])
     others = given_up(history) if moved and known.configuration.idempotence else None
     wrong, perhaps = dict[Partition, list[Times]](), dict[Partition, list[Times]]()
     for piece in stored.pieces(pa.schema([*IN_FLIGHT, *columns.items()])):

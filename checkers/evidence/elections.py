@@ -544,15 +544,18 @@ def elections(
     names: Mapping[int, str],
     configuration: Configuration,
     faults: Iterable[Row] = (),
+    supposed: Iterable[Row] | None = None,
 ) -> dict[Partition, Elections]:
     """The elections of each reported partition. ``observations``: the table; ``seen``: the same, folded; ``faults``: as
-    they are known to have acted."""
+    they are known to have acted. ``supposed``: the faults that may have kept reports back, by default also those of
+    which nobody knows whether they acted."""
     lag_ns = LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS
     faults, brokers, partly = list(faults), frozenset(names.values()), _partly_told(observations)
     if partly:
         observations = _without_epochs_of(partly, observations)
         seen = spans_of(observations)
-    supposed, kraft = [supposing_it_acted(row) for row in faults], configuration.metadata == "kraft"
+    supposed = [*(map(supposing_it_acted, faults) if supposed is None else supposed)]
+    kraft = configuration.metadata == "kraft"
     propagation = Propagation(brokers, kraft, lag_ns, reported_controllers(observations, names))
     behind = BehindTimes(supposed, propagation)
     delays = [row for row in supposed if not kraft and hits_heartbeats(row) and does(row, Does.DELAYS)]

@@ -2,7 +2,7 @@
 fault that held a copy back explains it; and a copy that was held back reaches no broker but the one to which it was
 sent."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from checkers.history import PARTITION, History, literal_path, spark_schema
 from checkers.scan.log_order import BUCKET
 from checkers.scan.running_max import greatest_before
 from harness.core.anomalies import DUPLICATED, Anomaly
+from harness.core.faults import Row
 
 #: The columns with the time in which a record was in flight.
 IN_FLIGHT = pa.schema(
@@ -34,10 +35,13 @@ _COPIES = pa.schema(
 _HANDED_OVER_AGAIN = "across incarnations"
 
 
-def late_copies(history: History, anomaly: Anomaly, stored: StoredRows) -> pa.Table:
+def late_copies(
+    history: History, anomaly: Anomaly, stored: StoredRows, faults: Sequence[Row] | None = None
+) -> pa.Table:
     """The records of an anomaly of which the last copy (DUPLICATED), or the record itself, was appended after their
     acknowledgement: it is behind a record that was sent after that, or under a leader epoch that began after that.
-    (Copies across incarnations do not count: the new producer handed them over again.)
+    (Copies across incarnations do not count: the new producer handed them over again.) ``faults``: as of
+    ``elections_of``.
 
     Returns: LATE
     """
@@ -45,16 +49,17 @@ def late_copies(history: History, anomaly: Anomaly, stored: StoredRows) -> pa.Ta
     found = reader.parquet(*map(literal_path, stored.files)).where("acknowledged_ns is not null")
     sent = history.sends.groupBy("record_id").agg(F.min("invoked_ns").alias("invoked_ns"))
     behind = _again(history, found, sent) if anomaly is DUPLICATED else _after(found, sent)
-    known = elections_of(history)
+    known = elections_of(history, faults)
     after = resent_late(stored, known) if anomaly is DUPLICATED else _standing_late(history, found, known)
     told = behind.select(*IN_FLIGHT.names).toArrow()
     return pa.concat_tables([told.append_column("addressed", pa.repeat(True, len(told))), after])
 
 
-def elections_of(history: History) -> dict[Partition, Elections]:
-    """The elections of each reported partition."""
+def elections_of(history: History, faults: Sequence[Row] | None = None) -> dict[Partition, Elections]:
+    """The elections of each reported partition. ``faults``: those that may have kept reports of them back, by default
+    also those of which nobody knows whether they acted."""
     stored, configuration = history.stored, history.run_file.configuration
-    return elections(stored.table("observations"), history.seen, stored.brokers, configuration, history.faults)
+    return elections(stored.table("observations"), history.seen, stored.brokers, configuration, history.faults, faults)
 
 
 def _again(history: History, found: DataFrame, sent: DataFrame) -> DataFrame:

@@ -226,7 +226,7 @@ def resent(
     anomaly: Anomaly,
     found: StoredRows,
     faults: Sequence[Row],
-    copies: Callable[[History, Anomaly, StoredRows], pa.Table] | None = None,
+    copies: Callable[[History, Anomaly, StoredRows, Sequence[Row]], pa.Table] = late_copies,
 ) -> Resent:
     """Whether records were ``found`` twice, or late, because they were sent again.
 
@@ -234,17 +234,17 @@ def resent(
     requests back, so that the first request arrived after the second; but no request waits for a broker that had not
     led yet. With acks=0 a request is over when it was written to the connection: what is sent again is what no broker
     had received (librdkafka, rd_kafka_send). An imported history does not contain its faults. ``copies``: finds the
-    copies that were appended late, by default ``late_copies``.
+    copies that were appended late.
     """
     if anomaly is DUPLICATED and history.run_file.configuration.acks == "0":
         return Resent(again=False, elected=False)
     if history.run_file.origin is not Origin.KAFKA_TRIAL:
-        late = (copies or late_copies)(history, anomaly, found)
+        late = copies(history, anomaly, found, faults)
         return Resent(again=not len(late), elected=True, held=bool(len(late)))
     each = disturbances(history, faults)
     rows = _until_reported(history, found, _COPIES_IN_FLIGHT)
     again, elected = (_of_all([rows], each, which) for which in (Disturbances.resent, Disturbances.refused))
-    late = (copies or late_copies)(history, anomaly, found) if again else ()
+    late = copies(history, anomaly, found, faults) if again else ()
     if not len(late):
         too_many_copies = again and _too_many_copies(rows, each, history.run_file.configuration.retries)
         return Resent(again and not too_many_copies, elected, too_many_copies=too_many_copies)
@@ -283,7 +283,7 @@ def _held_back(late: pa.Table, each: Mapping[Partition, Disturbances]) -> bool:
 
 def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
     """The disturbances of each partition's acknowledgements."""
-    known = elections_of(history)
+    known = elections_of(history, faults)
     timeout_ns = history.run_file.request_timeout_ns
     brokers = frozenset(history.stored.brokers.values())
     acks_all = history.run_file.configuration.acks_all

@@ -12,6 +12,7 @@ from checkers.evidence.copies import ruled_as_loss, sent_again_for_loss, without
 from checkers.evidence.decision import Decision
 from checkers.evidence.late import LATE
 from checkers.evidence.losses import Losses
+from checkers.evidence.standing import possible_faults
 from checkers.evidence.store import AnomalyStore
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, DUPLICATED, REAL_TIME_ORDER, VANISHED, Anomaly
 from harness.core.guarantees import Ruling
@@ -111,6 +112,7 @@ def test_what_is_undecided_besides_stays_so(tmp_path: Path) -> None:
     [
         (WRITTEN_TWICE, {}, Standing.VIOLATION),
         ((*WRITTEN_TWICE, SLOW), NO_IDEMPOTENCE, Standing.PERMITTED),
+        ((*WRITTEN_TWICE, f"{SLOW} unknown=b1,b2"), NO_IDEMPOTENCE, Standing.UNDECIDED),
         (WRITTEN_TWICE, NO_IDEMPOTENCE, Standing.VIOLATION),
         ((*WRITTEN_TWICE, SLOW), {"idempotence": False, "retries": 0}, Standing.VIOLATION),
         ((*WRITTEN_TWICE, SLOW), {}, Standing.VIOLATION),
@@ -120,7 +122,8 @@ def test_what_is_undecided_besides_stays_so(tmp_path: Path) -> None:
         (_acknowledged_at_27(WRITTEN_TWICE), {}, Standing.PERMITTED),
     ],
     ids=[
-        *("idempotent", "sent again", "no reason to send it again", "no retries", "idempotent, slow"),
+        *("idempotent", "sent again", "sent again perhaps", "no reason to send it again", "no retries"),
+        "idempotent, slow",
         *("one beside it given up", "one given up before it", "not idempotent, one given up"),
         "perhaps of the next leader",
     ],
@@ -166,7 +169,8 @@ def test_a_record_that_was_sent_again_because_it_was_lost_is_ruled_as_the_loss(
 ) -> None:
     known, _ = history(tmp_path, [_GONE], *MOVED, *faults)
     lost = [] if loss is None else [_ruled(loss)]
-    ruling = ruled_as_loss(known, lost, pa.Table.from_pylist(late, LATE), vanished)
+    tables = [pa.Table.from_pylist(late, LATE)] * len(possible_faults(known.faults))
+    ruling = ruled_as_loss(known, lost, tables, vanished)
     assert (ruling and ruling.standing) is standing
 
 

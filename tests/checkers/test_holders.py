@@ -1782,7 +1782,8 @@ def test_what_either_of_two_permitted_events_may_have_taken_has_none_of_them(sen
     """b1 leads until 20 s, b2 from 19 s on, and then b3, which goes on at the record's place."""
     led = (
         *("saw b1 @0..20 leader=1 epoch=0 isr=1,2,3", "saw b2 @0..18 leader=1 epoch=0 isr=1,2,3"),
-        *("saw b2,b3 @19..30 leader=2 epoch=1 isr=2,3", "saw b3 @36..60 leader=3 epoch=2 isr=3"),
+        *("saw b2 @19..30 leader=2 epoch=1 isr=2,3", "saw b3 @19..35 leader=2 epoch=1 isr=2,3"),
+        "saw b3 @36..60 leader=3 epoch=2 isr=3",
         *("fault i b1 17..40 kind=isolate plane=all", "fault k b2 30..50 kind=kill"),
     )
     log = ("final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "final late @6 e2", "end 0..7")

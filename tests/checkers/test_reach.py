@@ -1,7 +1,7 @@
 """A fault, or a record that was given up, excuses what it reached: before it, after it and elsewhere it does not."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,10 +15,12 @@ from checkers.catalogue import CHECKERS, checkers_of
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.late import addressed, resent_late
 from checkers.evidence.reach import cut_off, disturbances, given_up_beside, held_back, resent
+from checkers.evidence.standing import possible_faults
 from checkers.evidence.store import StoredRows
 from checkers.history import History
 from checkers.judge import judge
 from harness.core.anomalies import DUPLICATED, REORDERED, Anomaly
+from harness.core.faults import Row
 from harness.core.verdict import Standing
 from harness.history.paths import write_table
 from harness.history.run_file import NodeAddress, Origin, RunFile
@@ -29,7 +31,7 @@ from tests.checkers.test_holders import evidence, saw
 from tests.long_case import long_case
 
 
-def none_late(_history: History, _anomaly: Anomaly, _found: StoredRows) -> pa.Table:
+def none_late(_history: History, _anomaly: Anomaly, _found: StoredRows, _faults: Sequence[Row]) -> pa.Table:
     """No copy was appended late."""
     return pa.table({"topic": []})
 
@@ -962,3 +964,20 @@ def test_what_its_next_producer_handed_over_again_is_judged_by_its_loss_alone(
     checkers = [checker for checker in CHECKERS if checker.name in {"acknowledged_elsewhere", "real_time_order"}]
     judged = judge(tmp_path / "run", spark, checkers=checkers).anomalies
     assert {name: one.standing for name, one in judged.items()} == dict.fromkeys(found, Standing.PERMITTED)
+
+
+@pytest.mark.parametrize("kind", ["slow", "flaky"])
+def test_an_election_is_as_long_as_the_known_faults_let_it_be_unless_those_in_doubt_are_supposed(
+    kind: str, tmp_path: Path
+) -> None:
+    """Only if the controller was cut off may b2 have led long before anybody reported it."""
+    lines = (
+        *(f"saw {one} @0..47 leader=1 epoch=0 isr=1,2,3" for one in ("b1", "b3")),
+        *(f"saw {one} @50..80 leader=2 epoch=1 isr=2,3" for one in ("b2", "b3")),
+        *("fault k b1 48..90 kind=kill", f"fault s c1 8..49 kind={kind} plane=controller unknown=c1"),
+        *("send a ok @1 t20..21", "final a @1", "final a @2", "end 0..3"),
+    )
+    row = {"topic": "trial", "partition": 0, "record_id": 0, "sent_ns": 20 * SECOND, "acknowledged_ns": 21 * SECOND}
+    told, found = history(tmp_path, [row | {"copies": 2, "which": "same incarnation"}], *lines, nodes=_NODES, acks="1")
+    got = [resent(told, DUPLICATED, found, faults, none_late).again for faults in possible_faults(told.faults)]
+    assert got == [False, True]

@@ -787,11 +787,14 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("losses is None or vanished is False", "losses is None", "copies that stand are excused"),
         ("doubt = doubt or _HELD_BACK", "doubt = doubt", "a copy that came late is excused"),
         (
-            "if not held_back(history, possible_faults(history.faults)[-1], late):",
-            "if False:",
+            "if len(late[-1]) and not held_back(",
+            "if False and not held_back(",
             "a fault need not have held a late copy back",
         ),
         ("(history.faults)[-1], late", "(history.faults)[0], late", "a fault in doubt held nothing back"),
+        ("if any(map(len, late)):", "if len(late[-1]):", "a copy that may have come late is excused"),
+        ("elections_of(history, recorded), _acting", "known.elections, _acting", "elections are those of the doubt alone"),
+        ("(np.intersect1d, (late.get", "(np.union1d, (late.get", "what is wrong of one list is wrong of all"),
         (
             "or doubt is None or ruling.standing is not Standing.PERMITTED",
             "or doubt is None",
