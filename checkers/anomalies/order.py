@@ -50,8 +50,8 @@ def real_time_order(unsettled: Candidates) -> DataFrame:
     """
     after = overtaken(unsettled, PARTITION, "invoked_ns")
     as_acknowledged = ["acknowledged_at as offset" if name == "offset" else name for name in OF_SEND]
-    told = [*as_acknowledged, "offset as read_offset", *_witness("invoked_ns", "after_sent_ns")]
-    return after.selectExpr(*told, *in_transaction(unsettled.history))
+    columns = [*as_acknowledged, "offset as read_offset", *_witness("invoked_ns", "after_sent_ns")]
+    return after.selectExpr(*columns, *in_transaction(unsettled.history))
 
 
 def overtaken(unsettled: Candidates, lane: list[str], value: str) -> DataFrame:

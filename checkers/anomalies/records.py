@@ -198,9 +198,9 @@ def vanished(candidates: Candidates) -> DataFrame:
     found_by = [*PARTITION, "record_id"] if history.run_file.compacted else STANDING
     there = proven(candidates.reads("phase = 'final'"), sends).select(*found_by)
     gone = retained(history, read.join(there, on=found_by, how="left_anti").select(*read.columns))
-    told = _with_times_of_the_copy(history, gone, sends)
-    others = [name for name in told.columns if name == "in_transaction"]
-    return told.selectExpr(*OF_READ, "read_ns", "read_epoch", "last_read_ns", *others)
+    timed = _with_times_of_the_copy(history, gone, sends)
+    others = [name for name in timed.columns if name == "in_transaction"]
+    return timed.selectExpr(*OF_READ, "read_ns", "read_epoch", "last_read_ns", *others)
 
 
 def _by_epoch(reads: DataFrame) -> DataFrame:
@@ -210,9 +210,9 @@ def _by_epoch(reads: DataFrame) -> DataFrame:
     """
     each = _deliveries(reads.withColumn("epoch", F.expr(_KNOWN_EPOCH)), also=["epoch"])
     times = F.struct("epoch", "read_ns", "read_epoch", "last_read_ns")
-    folded = each.groupBy(*STANDING).agg(F.collect_list(times).alias("told"))
-    with_epoch = "filter(told, one -> one.epoch is not null)"
-    rows = folded.selectExpr(*STANDING, f"inline(if(size({with_epoch}) > 0, {with_epoch}, told))")
+    folded = each.groupBy(*STANDING).agg(F.collect_list(times).alias("deliveries"))
+    with_epoch = "filter(deliveries, one -> one.epoch is not null)"
+    rows = folded.selectExpr(*STANDING, f"inline(if(size({with_epoch}) > 0, {with_epoch}, deliveries))")
     return rows.select("topic", "partition", "offset", "record_id", "read_ns", "read_epoch", "last_read_ns")
 
 
@@ -302,8 +302,8 @@ def _sends_of(history: History, found: DataFrame) -> DataFrame:
     return history.sends.join(found.select("record_id"), on="record_id", how="left_semi")
 
 
-def _in_order(told: DataFrame) -> DataFrame:
-    return told.selectExpr(*OF_READ, *(name for name in told.columns if name not in RECORD))
+def _in_order(rows: DataFrame) -> DataFrame:
+    return rows.selectExpr(*OF_READ, *(name for name in rows.columns if name not in RECORD))
 
 
 def _with_times_of_the_copy(history: History, found: DataFrame, sends: DataFrame) -> DataFrame:
@@ -314,9 +314,9 @@ def _with_times_of_the_copy(history: History, found: DataFrame, sends: DataFrame
     """
     also = [*in_transaction(history), "offset as acknowledged_at"]
     own = sends.selectExpr(*PARTITION, "record_id", _SENT, _ACKNOWLEDGED, *also)
-    told = found.join(own, on=[*PARTITION, "record_id"], how="left")
+    timed = found.join(own, on=[*PARTITION, "record_id"], how="left")
     here = "if(coalesce(acknowledged_at, offset) >= offset, acknowledged_ns, null)"
-    return told.withColumn("acknowledged_ns", F.expr(here)).drop("acknowledged_at")
+    return timed.withColumn("acknowledged_ns", F.expr(here)).drop("acknowledged_at")
 
 
 def with_times(found: DataFrame, sends: DataFrame) -> DataFrame:

@@ -217,9 +217,9 @@ def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
 def _missing(history: History, transactions: DataFrame) -> DataFrame | None:
     """A row for each missing record of ``transactions``, those of one transaction numbered in the order of their
     ids. (Most runs have none: then nobody looks who received them.)"""
-    told = ["transaction", "outcome", "records", "found"]
-    each = transactions.selectExpr(*told, "posexplode(array_sort(missing)) as (before, gone)")
-    missing = computed_once(each.selectExpr("gone.*", *told, "before + 1 as nth"))
+    columns = ["transaction", "outcome", "records", "found"]
+    each = transactions.selectExpr(*columns, "posexplode(array_sort(missing)) as (before, gone)")
+    missing = computed_once(each.selectExpr("gone.*", *columns, "before + 1 as nth"))
     if missing is None:
         return None
-    return with_deliveries(history, missing).selectExpr(*OF_READ, *told, "nth", *DELIVERED)
+    return with_deliveries(history, missing).selectExpr(*OF_READ, *columns, "nth", *DELIVERED)

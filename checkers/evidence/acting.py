@@ -173,9 +173,9 @@ class Acting:
             term = self._elections.terms[number]
             leader = self._elections.names.get(term.leader)
             claimed = max((one.to_ns for one in term.reports if one.observer == leader), default=NEVER)
-            told = max((one.to_ns for one in term.reports), default=BEFORE) if term.epoch is None else BEFORE
+            reported = max((one.to_ns for one in term.reports), default=BEFORE) if term.epoch is None else BEFORE
             ended = self._endings.get(leader or "", [])
-            last = (at for at, back in ended[bisect_left(ended, (claimed, BEFORE)) :] if back >= told)
+            last = (at for at, back in ended[bisect_left(ended, (claimed, BEFORE)) :] if back >= reported)
             self._ends[number] = next((at + LAG_NS for at in last), NEVER)
         return self._ends[number]
 

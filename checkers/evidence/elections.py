@@ -160,8 +160,8 @@ class Elections:
             counted += [report for report in of_each.get(leader or "", ()) if report.from_ns <= until]
             # (A broker that fell silent may have reported an ISR that the others did not see.)
             partly = (by for by in of_each if by not in {*whole, leader} and not behind(by, from_ns, until))
-            told = (report for by in partly for report in of_each[by])
-            counted += [report for report in told if report.from_ns <= until and report.to_ns >= from_ns]
+            theirs = (report for by in partly for report in of_each[by])
+            counted += [report for report in theirs if report.from_ns <= until and report.to_ns >= from_ns]
         isrs = [frozenset(report.isr) for report in _around(counted, from_ns, until)]
         return InSync(frozenset.intersection(*isrs), frozenset.union(*isrs))
 
@@ -194,11 +194,11 @@ class Elections:
         term, leader = self.terms[number], self.names.get(self.terms[number].leader)
         return max((report.to_ns for report in term.reports if report.observer == leader), default=BEFORE)
 
-    def told_in_sync(self, number: int, from_ns: int, to_ns: int) -> frozenset[int]:
+    def reported_in_sync(self, number: int, from_ns: int, to_ns: int) -> frozenset[int]:
         """The brokers that reports of a leader, however late, have in its ISR between two times."""
         reports = (report for n in self.terms_of_one_leader(number) for report in self.terms[n].reports)
-        told = (report.isr for report in reports if report.from_ns <= to_ns and min(report.to_ns, to_ns) >= from_ns)
-        return frozenset[int]().union(*told)
+        isrs = (report.isr for report in reports if report.from_ns <= to_ns and min(report.to_ns, to_ns) >= from_ns)
+        return frozenset[int]().union(*isrs)
 
     def committed_ns(self, number: int, offset: int) -> int | None:
         """When the leader of a term first reported a high watermark above an offset; None if never."""
@@ -232,8 +232,8 @@ class Elections:
         """The time of the last report, from a broker that was not behind, that equals the last report before a term."""
         before, seen_ns = self.last_before(number), self.terms[number].seen_ns
         like = None if before is None else (before.leader, before.leader_epoch, before.isr)
-        told = (span for span in self.current if (span.leader, span.leader_epoch, span.isr) == like)
-        return max((min(span.to_ns, seen_ns) for span in told if span.from_ns <= seen_ns), default=BEFORE)
+        alike = (span for span in self.current if (span.leader, span.leader_epoch, span.isr) == like)
+        return max((min(span.to_ns, seen_ns) for span in alike if span.from_ns <= seen_ns), default=BEFORE)
 
     def isr_since_ns(self, number: int) -> int:
         """A time since which the last ISR reported before a term may have been another, unreported one: a lag before
@@ -564,7 +564,7 @@ def elections(
         for name in brokers
     }
     current = current_reports(observations, behind, brokers)
-    apart, told = _by_partition(seen), _by_partition(seen if len(current) == len(observations) else spans_of(current))
+    apart, timely = _by_partition(seen), _by_partition(seen if len(current) == len(observations) else spans_of(current))
     quiet, highs = silences_of_brokers(observations, current), high_watermarks(observations, names)
     replicas = _replicas(observations)
     kept = kept_silent(faults)
@@ -573,7 +573,7 @@ def elections(
         own = own_reports(spans, kept, names.values())
         terms = _terms(spans, of, names, quiet.get(of, {}), highs.get(of, {}), own, late)
         known = replicas.get(of, frozenset()) | {broker for span in spans for broker in span.isr}
-        reports, silences = (tuple(spans), tuple(told.get(of, ()))), quiet.get(of, {})
+        reports, silences = (tuple(spans), tuple(timely.get(of, ()))), quiet.get(of, {})
         found[of] = Elections(of, names, known, *reports, terms, silences, lag_ns, own, propagation, of in partly)
     return found
 

@@ -42,6 +42,6 @@ def joins_of(elections: Elections, number: int, restarts_ns: Callable[[int], Seq
     for broker in elections.replicas - {elections.terms[number].leader}:
         restarts = restarts_ns(broker)
         for at_ns in restarts[bisect_left(restarts, since) : bisect_right(restarts, until)]:
-            told = (report for report in reports if broker in report.isr and report.to_ns >= at_ns)
-            for report in islice(told, 1):
+            with_it = (report for report in reports if broker in report.isr and report.to_ns >= at_ns)
+            for report in islice(with_it, 1):
                 yield Join(at_ns, frozenset({broker}), report, None)

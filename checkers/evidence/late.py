@@ -51,8 +51,8 @@ def late_copies(
     behind = _again(history, found, sent) if anomaly is DUPLICATED else _after(found, sent)
     known = elections_of(history, faults)
     after = resent_late(stored, known) if anomaly is DUPLICATED else _standing_late(history, found, known)
-    told = behind.select(*IN_FLIGHT.names).toArrow()
-    return pa.concat_tables([told.append_column("addressed", pa.repeat(True, len(told))), after])
+    rows = behind.select(*IN_FLIGHT.names).toArrow()
+    return pa.concat_tables([rows.append_column("addressed", pa.repeat(True, len(rows))), after])
 
 
 def elections_of(history: History, faults: Sequence[Row] | None = None) -> dict[Partition, Elections]:
@@ -105,8 +105,8 @@ def _standing_late(history: History, found: DataFrame, known: Mapping[Partition,
     latest_ns = max((term.begins_ns for its in known.values() for term in its.terms), default=BEFORE)
     log = history.log.where("leader_epoch >= 0").select(*PARTITION, "offset", "record_id", "leader_epoch")
     rows = found.where(f"acknowledged_ns < {latest_ns}").join(log, on=[*PARTITION, "offset", "record_id"])
-    told = rows.select(*IN_FLIGHT.names, "leader_epoch").distinct().toArrow()
-    return _under_later_epochs(told, told["leader_epoch"].to_numpy(), known)
+    standing = rows.select(*IN_FLIGHT.names, "leader_epoch").distinct().toArrow()
+    return _under_later_epochs(standing, standing["leader_epoch"].to_numpy(), known)
 
 
 def _under_later_epochs(
@@ -119,8 +119,8 @@ def _under_later_epochs(
         if of in known:
             late[here] = until[here] < begins_ns(known[of], epochs[here])
             sent_to[here] = addressed(known[of], epochs[here], until[here])
-    told = rows.select(IN_FLIGHT.names).append_column("addressed", pa.array(sent_to))
-    return told.filter(pa.array(late))
+    found = rows.select(IN_FLIGHT.names).append_column("addressed", pa.array(sent_to))
+    return found.filter(pa.array(late))
 
 
 def begins_ns(known: Elections, epochs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

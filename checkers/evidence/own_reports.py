@@ -101,11 +101,11 @@ def end_of_term(own: OwnReports, reports: Sequence[Span], leader: str | None) ->
     """The time after which a deposed leader acknowledged nothing more, because it had reported another leader, or was
     silent; and the times in which it may have gone on, because it had not yet reported another leader."""
     claimed = max((report.to_ns for report in reports if report.observer == leader), default=None)
-    told = max(report.to_ns for report in reports)
-    last = told if claimed is None else claimed
+    reported = max(report.to_ns for report in reports)
+    last = reported if claimed is None else claimed
     epoch = reports[0].leader_epoch
     knew = own.after_ns(last) if claimed is not None or epoch is None else own.later_ns(epoch)
     # (Without epochs a killed leader may lead again, as others report, without a report of its own.)
-    last = told if epoch is None and own.back_by(last, told) else last
+    last = reported if epoch is None and own.back_by(last, reported) else last
     ends = (last + FRESH_NS if claimed is None else min(knew, last + FRESH_NS)) + LAG_NS
     return ends, own.once_more(ends, knew, last)

@@ -51,7 +51,7 @@ class Walk(Spread):
                 # (Who joined it after its disk was wiped tells nothing.)
                 wiped = (row["injecting_ns"] for row, broker in self.acting.wipes(sent, NEVER) if broker == leader)
                 told_ns = self.committed + self.elections.lag_ns, min(wiped, default=NEVER)
-                able |= may & self.elections.told_in_sync(self.number, *told_ns)
+                able |= may & self.elections.reported_in_sync(self.number, *told_ns)
             self.may |= may | self.held if few else able
         self._begin(leader)
 

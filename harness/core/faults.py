@@ -99,10 +99,10 @@ def supposing_it_acted(row: Row) -> Row:
 def evidence_of(row: Row) -> dict[str, Any]:
     """The evidence; empty if it is not a JSON object."""
     try:
-        told = json.loads(row["evidence"])
+        evidence = json.loads(row["evidence"])
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return evidence if isinstance(evidence, dict) else {}
 
 
 def _by_name(row: Row, key: str) -> dict[str, Any]:
@@ -125,8 +125,8 @@ def sides(row: Row) -> tuple[frozenset[str], ...]:
     if one is not None and other is not None:
         return frozenset(one), frozenset(other)
     groups = _by_name(row, "sides").values()
-    told = tuple(frozenset(map(str, group)) for group in groups if isinstance(group, list))
-    return told if len(told) == 2 else ()
+    both = tuple(frozenset(map(str, group)) for group in groups if isinstance(group, list))
+    return both if len(both) == 2 else ()
 
 
 def opposite(row: Row) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
@@ -153,8 +153,8 @@ def loses(row: Row, sender: str, receiver: str) -> bool:
 def _alone(row: Row) -> bool:
     """Whether a cut is one of each of its nodes from all others. (One between two groups named the nodes of both before
     their sides were recorded.)"""
-    told = row.get("cut_from") is not None or row.get("cut_to") is not None or sides(row)
-    return not told and (row["kind"] != "partition" or len(row["nodes"]) == 1)
+    between = row.get("cut_from") is not None or row.get("cut_to") is not None or sides(row)
+    return not between and (row["kind"] != "partition" or len(row["nodes"]) == 1)
 
 
 def cuts_only(row: Row, nodes: frozenset[str]) -> bool:

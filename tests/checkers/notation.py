@@ -128,7 +128,7 @@ class HandHistory:
     def _read(self, phase: str) -> Any:
         def read(words: list[str]) -> None:
             name, *more = words
-            told = _tagged("t", more)
+            times = _tagged("t", more)
             record = None if name == "?" else self._id(name)
             self.rows["reads"].append(
                 {
@@ -141,7 +141,7 @@ class HandHistory:
                     "key": _key(more) or (None if "keyless" in more else self._sent_under(record)),
                     "intact": "damaged" not in more,
                     "transaction": None if (tagged := _tagged("x", more)) is None else int(tagged),
-                    "read_ns": _span(told)[0] if told else 50 * SECOND + len(self.rows["reads"]),
+                    "read_ns": _span(times)[0] if times else 50 * SECOND + len(self.rows["reads"]),
                 }
             )
 
@@ -207,8 +207,8 @@ class HandHistory:
         )
 
     def _saw(self, words: list[str]) -> None:
-        told = dict(word.split("=") for word in words if "=" in word)
-        epoch = int(told["epoch"]) if "epoch" in told else None
+        given = dict(word.split("=") for word in words if "=" in word)
+        epoch = int(given["epoch"]) if "epoch" in given else None
         first, last = _span(next(word[1:] for word in words if word.startswith("@")))
         for at_ns in range(first, (first if last is None else last) + 1, SECOND):
             self.rows["observations"].append(
@@ -216,15 +216,15 @@ class HandHistory:
                     "observer": words[0],
                     "at_ns": at_ns,
                     **self._place(words),
-                    "leader": int(told["leader"]),
+                    "leader": int(given["leader"]),
                     "leader_epoch": epoch,
-                    "replicas": _brokers(told.get("replicas", "1,2,3")),
-                    "isr": _brokers(told["isr"]),
-                    "high": int(told["high"]) if "high" in told else None,
-                    "high_epoch": epoch if "high" in told else None,
-                    "elr": _brokers(told["elr"]) if "elr" in told else None,
-                    "controller": int(told["controller"]) if "controller" in told else None,
-                    "coordinator": int(told["coordinator"]) if "coordinator" in told else None,
+                    "replicas": _brokers(given.get("replicas", "1,2,3")),
+                    "isr": _brokers(given["isr"]),
+                    "high": int(given["high"]) if "high" in given else None,
+                    "high_epoch": epoch if "high" in given else None,
+                    "elr": _brokers(given["elr"]) if "elr" in given else None,
+                    "controller": int(given["controller"]) if "controller" in given else None,
+                    "coordinator": int(given["coordinator"]) if "coordinator" in given else None,
                 }
             )
 
@@ -250,10 +250,10 @@ def apart(histories: Iterable[Iterable[str]]) -> list[HandHistory]:
     ]
 
 
-def write(run: Path, told: Iterable[HandHistory], **settings: Any) -> RunFile:
+def write(run: Path, histories: Iterable[HandHistory], **settings: Any) -> RunFile:
     """Store hand histories as one sealed run. ``settings``: keys of run.json, or of its configuration. Each consumer
     among its ``clients`` gets its own, empty journals."""
-    listed = list(told)
+    listed = list(histories)
     for table, schema in TABLES.items():
         write_table(run, table, pa.Table.from_pylist([row for one in listed for row in one.rows[table]], schema))
     of_run = {key: value for key, value in settings.items() if key in RunFile.model_fields}

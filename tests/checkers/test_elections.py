@@ -1308,16 +1308,18 @@ def test_with_zookeeper_a_leader_that_is_late_may_tell_of_another(
 
 
 @pytest.mark.parametrize(
-    ("since", "until", "told"),
+    ("since", "until", "isr"),
     [(0, 4, "1"), (0, 5, "1,2"), (10, 30, "1,2"), (11, 30, ""), (20, 40, "1,3"), (10, 20, "1,2"), (8, 9, "1,2")],
     ids=["before", "from then on", "until then", "after", "a later epoch of the leader", "another leader", "within"],
 )
-def test_who_is_told_in_sync_between_two_times_is_in_an_isr_of_that_leader(since: int, until: int, told: str) -> None:
+def test_who_is_reported_in_sync_between_two_times_is_in_an_isr_of_that_leader(
+    since: int, until: int, isr: str
+) -> None:
     lines = [*saw("b1", "0..4", 1, 0, "1"), *saw("b2", "5..10", 1, 0, "1,2"), *saw("b2", "12..19", 2, 1, "2")]
     lines += saw("b1", "31..40", 1, 2, "1,3")
     known = evidence(by_hand(*lines)).elections[TRIAL]
     number = 2 if until == 40 else 0
-    assert known.told_in_sync(number, since * SECOND, until * SECOND) == {int(one) for one in told.split(",") if one}
+    assert known.reported_in_sync(number, since * SECOND, until * SECOND) == {int(one) for one in isr.split(",") if one}
 
 
 def test_one_report_without_an_epoch_makes_any_leader_possible() -> None:

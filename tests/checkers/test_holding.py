@@ -18,16 +18,16 @@ from harness.report.sentences import HELD, held
 from tests.checkers.notation import SECOND, by_hand, write
 from tests.checkers.test_holders import ALONE, CUT, LONELY, LOST_ALONE, NAMES, TRIAL, UNCLEAN, WHOLE, evidence, saw
 
-Told = list[tuple[int, Why, list[int]]]
+Changes = list[tuple[int, Why, list[int]]]
 
 
-def told(*lines: str, **settings: Any) -> Told:
+def told(*lines: str, **settings: Any) -> Changes:
     """The story of the record r: when what became known of whom."""
     [each] = stories(*lines, **settings)
     return each
 
 
-def stories(*lines: str, **settings: Any) -> list[Told]:
+def stories(*lines: str, **settings: Any) -> list[Changes]:
     history = by_hand(*lines)
     [send] = [row for row in history.rows["sends"] if row["record_id"] == history.ids["r"]]
     case = Case(TRIAL, send["invoked_ns"], send["completed_ns"], True, send["offset"], send["offset"])
@@ -68,12 +68,12 @@ def test_who_was_not_need_not_and_takes_it() -> None:
     ],
     ids=["its own", "of another partition", "without effect", "before it was sent", "not of the disk"],
 )
-def test_a_wiped_disk_ends_what_its_broker_had(fault: str, then: Told) -> None:
+def test_a_wiped_disk_ends_what_its_broker_had(fault: str, then: Changes) -> None:
     after = told("send r ok @5 t10..11", *WHOLE, fault, *CUT, **UNCLEAN)[2:]
     assert [one for one in after if one[1] is Why.WIPED] == then
 
 
-def lonely_after_a_wipe(*then: str) -> Told:
+def lonely_after_a_wipe(*then: str) -> Changes:
     """b2 loses its disk at 14 s, and leaves the ISR; b1 leads to the end."""
     return told(
         "send r ok @5 t10..11",
@@ -129,7 +129,7 @@ BACK = [*LONELY[:-3], *saw("b2,b3", "26..39", 2, 1, "2")]
     [("1,2", [(41, Why.FOLLOWED, [1])]), ("2", [(26, Why.PERHAPS_FOLLOWED, [1])])],
     ids=["joined its isr", "was up"],
 )
-def test_a_holder_that_follows_a_leader_that_lacks_it_lacks_it_too(isr: str, then: Told) -> None:
+def test_a_holder_that_follows_a_leader_that_lacks_it_lacks_it_too(isr: str, then: Changes) -> None:
     killed = "fault killed b1 20..25 kind=kill"
     seen = [*BACK, killed, *saw("b1,b2,b3", "41..60", 2, 1, isr), "end 0..7"]
     assert told("send r ok @5 t10..11", *seen, **UNCLEAN)[2:] == [(26, Why.TOOK, [2]), *then]

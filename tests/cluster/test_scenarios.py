@@ -25,23 +25,23 @@ from tests.cluster.ahead import played
 
 pytestmark = pytest.mark.cluster
 
-Told = dict[str, Any]
+VerdictJson = dict[str, Any]
 
 
-def loses(verdict: Told) -> None:
+def loses(verdict: VerdictJson) -> None:
     assert verdict["verdict"] == "invalid"
     assert verdict["summary"]["lost"] > 0
     assert verdict["anomalies"]["lost"]["standing"] == "permitted"
     assert len(verdict["anomalies"]["lost"]["examples"]) == min(20, verdict["summary"]["lost"])
 
 
-def keeps(verdict: Told) -> None:
+def keeps(verdict: VerdictJson) -> None:
     assert verdict["verdict"] == "valid"
     assert verdict["summary"]["lost"] == 0
     assert verdict["summary"]["survivors"] == verdict["summary"]["acknowledged"] > 0
 
 
-def were_late(verdict: Told) -> None:
+def were_late(verdict: VerdictJson) -> None:
     """Every node that was to be slow held packets, and round trips took as long as was asked."""
     slow = [fault for fault in verdict["faults"] if fault["kind"] in {"slow", "reorder"}]
     assert slow
@@ -53,39 +53,39 @@ def were_late(verdict: Told) -> None:
             assert trip["p95"] >= trip["p50"] >= trip["asked"]["delay"]
 
 
-def keeps_though_late(verdict: Told) -> None:
+def keeps_though_late(verdict: VerdictJson) -> None:
     keeps(verdict)
     were_late(verdict)
 
 
-def loses_what_was_late(verdict: Told) -> None:
+def loses_what_was_late(verdict: VerdictJson) -> None:
     loses(verdict)
     were_late(verdict)
 
 
-def keeps_while_blocked(verdict: Told) -> None:
+def keeps_while_blocked(verdict: VerdictJson) -> None:
     keeps(verdict)
     assert verdict["availability"]["longest_unavailable"]["lasted_ns"] > 5e9
 
 
-def acknowledges_nothing(verdict: Told) -> None:
+def acknowledges_nothing(verdict: VerdictJson) -> None:
     assert verdict["verdict"] == "valid"
     assert verdict["summary"]["acknowledged"] == 0
     assert 0 < verdict["summary"]["unacknowledged_present"] < verdict["summary"]["attempted"]
 
 
-def may_lose(verdict: Told) -> None:
+def may_lose(verdict: VerdictJson) -> None:
     assert verdict["verdict"] in {"valid", "invalid"}
     assert set(verdict["anomalies"]) <= set(load("lose-messages/leader-killed-acks-1").expect.allowed)
 
 
-def never_valid(verdict: Told) -> None:
+def never_valid(verdict: VerdictJson) -> None:
     assert verdict["verdict"] in {"invalid", "unknown"}
     if verdict["verdict"] == "unknown":
         assert any("none within" in reason for reason in verdict["reasons"])
 
 
-def exactly_once(verdict: Told) -> None:
+def exactly_once(verdict: VerdictJson) -> None:
     assert verdict["verdict"] == "valid"
     assert verdict["anomalies"] == {}
     summary, told = verdict["summary"], verdict["transactions"]
@@ -97,20 +97,20 @@ def exactly_once(verdict: Told) -> None:
     assert resolved["whole"] + resolved["absent"] == told["unknown"]
 
 
-def exactly_once_after_a_kill(verdict: Told) -> None:
+def exactly_once_after_a_kill(verdict: VerdictJson) -> None:
     exactly_once(verdict)
     told = verdict["transactions"]
     assert told["never_ended"] <= 3, "of three producers killed"
     assert told["never_ended"] + told["abort_unknown"] + told["unknown"] > 0, "each was killed between transactions"
 
 
-def at_least_once(verdict: Told) -> None:
+def at_least_once(verdict: VerdictJson) -> None:
     keeps(verdict)
     assert verdict["anomalies"] == {}
     assert verdict["redelivered"].get("crash", 0) > 0, "no kill found anything between its processing and its commit"
 
 
-def at_most_once(verdict: Told) -> None:
+def at_most_once(verdict: VerdictJson) -> None:
     assert verdict["verdict"] == "invalid"
     assert verdict["summary"]["lost"] == 0
     assert {name: found["standing"] for name, found in verdict["anomalies"].items()} == {"missed": "permitted"}
@@ -130,14 +130,14 @@ def coordinates(run: Path) -> bool:
     return stored(run, "observations").count_rows(filter=pc.field("coordinator").is_valid()) > 0
 
 
-def written_after(run: Path, verdict: Told) -> set[int]:
+def written_after(run: Path, verdict: VerdictJson) -> set[int]:
     """The records that were acknowledged after the last fault was healed: all, where the brokers had none."""
     healed_ns = max((fault["healed_ns"] for fault in verdict["faults"]), default=0)
     answered = (pc.field("outcome") == Outcome.OK) & (pc.field("completed_ns") > healed_ns)
     return set(stored(run, "sends").to_table(filter=answered)["record_id"].to_pylist())
 
 
-STORIES: dict[str, Callable[[Told], None]] = {
+STORIES: dict[str, Callable[[VerdictJson], None]] = {
     "delivery/at-least-once": at_least_once,
     "delivery/at-most-once": at_most_once,
     "exactly-once/coordinator-killed": exactly_once,

@@ -7,7 +7,7 @@ import pytest
 from .conftest import LAB, brought_up
 
 
-class Told:
+class FakeLab:
     """``scripts/lab``, which says what it is asked, and has machines or none."""
 
     def __init__(self, status: str, fails: bool = False) -> None:
@@ -26,9 +26,9 @@ SOME = "m1   10.99.0.11   up\nm2   10.99.0.12   down\n"
 
 
 def test_a_lab_that_was_not_there_is_gone_afterwards() -> None:
-    with brought_up(told := Told(f"{NONE}\n")):
-        assert told.done == ["status", "up 4"]
-    assert told.done[2:] == ["down"]
+    with brought_up(lab := FakeLab(f"{NONE}\n")):
+        assert lab.done == ["status", "up 4"]
+    assert lab.done[2:] == ["down"]
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_a_lab_that_was_not_there_is_gone_afterwards() -> None:
     ],
 )
 def test_a_lab_that_was_there_stays(status: str, most: int) -> None:
-    with brought_up(told := Told(status)):
+    with brought_up(lab := FakeLab(status)):
         pass
-    assert told.done == ["status", f"up {most}"]
+    assert lab.done == ["status", f"up {most}"]
 
 
 def test_a_lab_that_came_up_in_part_is_gone_afterwards() -> None:
-    with pytest.raises(AssertionError), brought_up(told := Told(f"{NONE}\n", fails=True)):
+    with pytest.raises(AssertionError), brought_up(lab := FakeLab(f"{NONE}\n", fails=True)):
         pass
-    assert told.done == ["status", "up 4", "down"]
+    assert lab.done == ["status", "up 4", "down"]

@@ -559,7 +559,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "asked_nothing = self._apart(leader, follower, follower, leader)",
             "who gets no answers asks nothing",
         ),
-        ("if back >= told)", ")", "a leader that came back had ended"),
+        ("if back >= reported)", ")", "a leader that came back had ended"),
         ("if self._elections.name(broker) in acted", "", "each wipe is of all replicas"),
         ("and over(row) + COMES_BACK_NS >= from_ns", "and over(row) >= from_ns", "a healed fault keeps no answers"),
         (

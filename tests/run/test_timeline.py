@@ -68,7 +68,7 @@ def test_acknowledged_is_at_least_so_many(acknowledged: int, expected: bool) -> 
 
 
 @dataclass
-class Told:
+class PaperObserver:
     """An observer that is told what to see."""
 
     seen: View
@@ -100,7 +100,7 @@ class Play:
 
     stage: Stage
     shell: FakeShell
-    told: Told
+    observer: PaperObserver
 
     def follow(self, *steps: dict[str, Any]) -> list[StepReport]:
         """Play steps as a scenario writes them; how each went."""
@@ -111,15 +111,15 @@ class Play:
 @pytest.fixture
 def play(tmp_path: Path) -> Iterator[Play]:
     record = new_run(load("jepsen-2013/unclean-election"), 1, tmp_path)
-    shell, told = FakeShell(), Told(PAPER)
+    shell, observer = FakeShell(), PaperObserver(PAPER)
     with Journal(record.journals / "faults.nemesis.arrows", FAULTS) as journal:
-        nemesis = Nemesis(shell, told.view, journal, record.clock, Random(1))
+        nemesis = Nemesis(shell, observer.view, journal, record.clock, Random(1))
         display = PlainDisplay(StringIO())
         elections = ElectionsByHand(lambda *_: None, journal, record.clock)
         yield Play(
-            Stage(record, TOPOLOGY, told, nemesis, Workers([]), display, elections),  # type: ignore[arg-type]
+            Stage(record, TOPOLOGY, observer, nemesis, Workers([]), display, elections),  # type: ignore[arg-type]
             shell,
-            told,
+            observer,
         )
     record.release()
 
@@ -153,7 +153,7 @@ def test_a_random_step_that_injected_nothing_is_not_met(play: Play) -> None:
 
 
 def test_a_role_that_nobody_has_just_then_is_passed_over(play: Play) -> None:
-    play.told.seen = View(None, PAPER.replicas, (), PAPER.controller)
+    play.observer.seen = View(None, PAPER.replicas, (), PAPER.controller)
     reports = play.follow(random_step(fault="kill", target="leader"))
     assert not reports[-1].met
     assert "no node has this role now" in reports[-1].detail
@@ -174,7 +174,7 @@ def test_an_injection_that_failed_half_way_is_not_passed_over(play: Play) -> Non
 @pytest.mark.parametrize("step", [{"inject": {"fault": "pause", "target": "b1"}}, {"elect": "unclean"}])
 def test_a_step_that_cannot_be_journalled_is_reported_and_does_nothing(step: dict[str, Any], play: Play) -> None:
     clock = play.stage.record.clock
-    play.stage.nemesis = Nemesis(play.shell, play.told.view, FullDisk(0), clock, Random(1))
+    play.stage.nemesis = Nemesis(play.shell, play.observer.view, FullDisk(0), clock, Random(1))
     play.stage.elections = ElectionsByHand(lambda *_: pytest.fail("was asked for"), FullDisk(0), clock)
     [report] = play.follow(step, {"wait": "0s"})
     assert not report.met
@@ -186,7 +186,7 @@ def test_a_clash_with_a_fault_that_lasts_is_passed_over_by_a_random_step(play: P
     slow = {"fault": "slow", "target": "leader", "delay": "1s"}
     lasting = {"inject": {"fault": "slow", "target": "b2", "delay": "1s", "as": "late"}}
     first = play.follow(lasting)[0]
-    play.told.seen = View(PAPER.replicas[1], PAPER.replicas, PAPER.isr, PAPER.controller)
+    play.observer.seen = View(PAPER.replicas[1], PAPER.replicas, PAPER.isr, PAPER.controller)
     reports = play.follow(random_step(**slow))
     assert first.met
     assert [report.met for report in reports] == [True, True, True, False]
