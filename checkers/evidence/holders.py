@@ -16,7 +16,16 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
-from checkers.evidence.decision import Case, Decision, PossibleTerm, as_acknowledged, in_each, undecided, untaken
+from checkers.evidence.decision import (
+    Case,
+    Decision,
+    LossEvent,
+    PossibleTerm,
+    as_acknowledged,
+    in_each,
+    undecided,
+    untaken,
+)
 from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence, possible_terms, tells_term
 from checkers.evidence.holding import Change, Story
@@ -24,9 +33,12 @@ from checkers.evidence.intervals import BEFORE
 from checkers.evidence.leadership import known_epoch
 from checkers.evidence.walk import Walk
 from harness.core.anomalies import LOST, Anomaly
-from harness.core.faults import Does, Row, acted_on, does
+from harness.core.faults import Does, Row, acted_on, does, doubted_on, in_doubt
+from harness.core.guarantees import asked_by_hand
 from harness.core.topology import Role
 from harness.core.verdict import Standing
+
+_IN_PART = "nobody knows where every fault acted, and how long; if everywhere or nowhere, this is permitted: "
 
 
 def had_to_have(evidence: Evidence, case: Case) -> list[frozenset[int]]:
@@ -87,10 +99,22 @@ def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision
     of_any = tuple(dict.fromkeys(possible for one in each for possible in one.possible_terms))
     first = replace(_of_any(each), possible_terms=of_any)
     if len({one.standing for one in each}) == 1:
-        return first
+        in_between = first.standing is Standing.PERMITTED and _may_matter(evidence, case, first.event)
+        return replace(first, ruling=undecided(anomaly, _IN_PART + first.ruling.because)) if in_between else first
     supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
     because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"
     return replace(first, ruling=undecided(anomaly, because), may_have=supposed.may_have)
+
+
+def _may_matter(evidence: Evidence, case: Case, event: LossEvent | None) -> bool:
+    """Whether a fault of which nobody knows whether it acted, where and how long, may have had to do with what happened
+    to a partition by this event. (It may have acted on some of its nodes, or for a part of its time.)"""
+    elections = evidence.elections.get(case.of)
+    brokers = frozenset(evidence.names.values())
+    replicas = brokers if elections is None else frozenset(map(elections.name, elections.replicas))
+    others = brokers - replicas | {Role.CLIENTS}
+    before = (row for row in evidence.faults[0] if event is None or row["injecting_ns"] <= event.at_ns)
+    return any(doubted_on(row) - others or (in_doubt(row) and asked_by_hand(row, case.of)) for row in before)
 
 
 def _of_any(each: Sequence[Decision], of_unseen: bool = False) -> Decision:

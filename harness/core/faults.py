@@ -86,13 +86,20 @@ def in_doubt(row: Row) -> bool:
     return bool(recorded)
 
 
-def supposing_it_acted(row: Row) -> Row:
-    """The row as it would be if the fault had acted on every node of which nobody knows."""
+def doubted_on(row: Row) -> frozenset[str]:
+    """The nodes on which nobody knows whether the fault acted, or for how long."""
     if not in_doubt(row):
-        return row
+        return frozenset()
     without = frozenset(row["nodes"]) - acted_on(row)
     doubtful = row.get("nodes_not_known")
-    spared = without - (without if doubtful is None else frozenset(doubtful))
+    return without if doubtful is None else without & frozenset(doubtful)
+
+
+def supposing_it_acted(row: Row) -> Row:
+    """The row as it would be if the fault had acted on every node of which nobody knows, all the time."""
+    if not in_doubt(row):
+        return row
+    spared = frozenset(row["nodes"]) - acted_on(row) - doubted_on(row)
     return {**row, "effective": not spared, "nodes_without_effect": sorted(spared)}
 
 

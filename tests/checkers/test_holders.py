@@ -1791,6 +1791,39 @@ def test_what_either_of_two_permitted_events_may_have_taken_has_none_of_them(sen
     assert (found.standing, found.event and found.event.epoch) == (PERMITTED, taken_by)
 
 
+_NOBODY_KNOWS = "unknown=b1,b2"
+
+
+@pytest.mark.parametrize(
+    ("fault", "stands"),
+    [
+        (f"fault a b1,b2 8..49 kind=isolate {_NOBODY_KNOWS}", UNDECIDED),
+        ("fault a b1,b2 8..49 kind=isolate without=b1,b2", PERMITTED),
+        ("fault a b1,b2 8..49 kind=isolate", PERMITTED),
+        (f"fault a b1,b2 51..60 kind=isolate {_NOBODY_KNOWS}", PERMITTED),
+        ("fault a b4 8..49 kind=isolate unknown=b4", PERMITTED),
+        ("fault a c1 8..49 kind=pause unknown=c1", UNDECIDED),
+        ("fault a - 8..49 p1 unclean unknown", PERMITTED),
+        ("fault a - 8..49 unclean unknown", UNDECIDED),
+    ],
+    ids=[
+        *("nobody knows where", "nowhere", "everywhere", "after the election", "on another partition's broker"),
+        *("on a controller", "another partition was asked for", "asked for"),
+    ],
+)
+def test_a_fault_that_may_have_acted_in_part_leaves_what_all_or_nothing_permits_undecided(
+    fault: str, stands: Standing
+) -> None:
+    """If it acted on b1 alone, b3 may have been elected while b2, of the ISR, was up."""
+    lines = (
+        *("send r ok @5 t5..6", *(f"saw b{n} @0..47 leader=1 epoch=0 isr=1,2 replicas=1,2,3" for n in (1, 2, 3))),
+        *("saw b3 @50..80 leader=3 epoch=1 isr=3 replicas=1,2,3", "fault k b1 49..90 kind=kill"),
+        *("fault l b2 48.5..90 kind=kill", "final a @4 e0", "final b @5 e1", "send late ok @6 t75..76"),
+        *("final late @6 e1", "end 0..7", "saw b4 @0..80 p1 leader=4 epoch=0 isr=4 replicas=4"),
+    )
+    assert decided(*lines, fault, **UNCLEAN).standing is stands
+
+
 def test_what_another_stands_for_is_decided_apart_from_what_a_marker_may_stand_for() -> None:
     log = ["txn 1 commit ok 0..5..6", "final a @4 e0", "final b @6 e1", "end 0..7", "send late ok @7 t50..51"]
     known = evidence(by_hand(*LONELY, *log), **UNCLEAN)
