@@ -68,7 +68,13 @@ def undecided(run: RunFile, service: Row, faults: Sequence[Row]) -> list[str] | 
 def _in_doubt(part: Row, limit_s: float, faults: Sequence[Row]) -> Iterator[str]:
     """When a partition may have taken longer than the limit to recover."""
     seen = False
-    for after, lasted_ns in _recovering(part, faults):
+    known = [*_recovering(part, faults)]
+    for one in _recovering(part, faults, doubts=False):
+        slow: Row | None = one[0]["awaited_after_heal"]
+        if slow is not None and _longer(slow, limit_s) and one not in known:
+            lasted = f"{slow['lasted_ns'] / SECOND_NS:g} s after the heal of {one[0]['fault']}"
+            yield f"for {lasted}; another fault may have been in force"
+    for after, lasted_ns in known:
         awaited: Row | None = after["awaited_after_heal"]
         at_most: int | None = after.get("at_most_after_heal_ns")
         seen = seen or _acknowledged(after, lasted_ns) or _longer(awaited, limit_s)
@@ -78,20 +84,22 @@ def _in_doubt(part: Row, limit_s: float, faults: Sequence[Row]) -> Iterator[str]
         yield "from any heal to the next injection with no other fault in force"
 
 
-def _recovering(part: Row, faults: Sequence[Row]) -> Iterator[tuple[Row, int]]:
+def _recovering(part: Row, faults: Sequence[Row], doubts: bool = True) -> Iterator[tuple[Row, int]]:
     """The heals of a partition's ``after_faults`` (of ``faults``, in their order) at which no other fault was in force,
-    each with the time from there to the next injection."""
+    each with the time from there to the next injection. ``doubts``: whether a fault counts of which nobody knows
+    whether it acted."""
     for after, row in zip(part["after_faults"], faults, strict=True):
         healed: int | None = row["healed_ns"]
-        if healed is None or any(other is not row and _in_force(other, healed) for other in faults):
+        if healed is None or any(other is not row and _in_force(other, healed, doubts) for other in faults):
             continue
         following = (other["injecting_ns"] for other in faults if other["injecting_ns"] >= healed)
         yield after, min(following, default=NEVER) - healed
 
 
-def _in_force(fault: Row, at_ns: int) -> bool:
-    """Whether a fault may act at an instant. One that is known to have done nothing does not."""
-    acts = fault["effective"] or acted_on(fault) or in_doubt(fault)
+def _in_force(fault: Row, at_ns: int, doubts: bool) -> bool:
+    """Whether a fault acts at an instant; with ``doubts`` also whether it may. One that is known to have done nothing
+    does not."""
+    acts = fault["effective"] or acted_on(fault) or (doubts and in_doubt(fault))
     over = NEVER if fault["healed_ns"] is None else fault["healed_ns"]
     return bool(acts and fault["injecting_ns"] <= at_ns < over)
 

@@ -13,7 +13,8 @@ from nemesis.fault import Aim, Fault
 
 @dataclass
 class InjectedFault:
-    """One injected fault and everything known about it: a row of the table ``faults``."""
+    """One injected fault and everything known about it: a row of the table ``faults``. ``tried``: the nodes on which a
+    heal was tried. What is measured there afterwards may be the heal's work."""
 
     fault: Fault
     aim: Aim
@@ -24,6 +25,7 @@ class InjectedFault:
     seen: Record = field(default_factory=Record)
     ended: set[Node] = field(default_factory=set)
     counted: set[Node] = field(default_factory=set)
+    tried: set[Node] = field(default_factory=set)
 
     @property
     def without_effect(self) -> list[str]:
@@ -38,6 +40,13 @@ class InjectedFault:
     def _may_have_acted(self, node: Node) -> bool:
         effect = self.seen.on(node)
         return effect is Effect.IN_PART or (effect is Effect.NOT_KNOWN and node not in self.counted)
+
+    @property
+    def measurable(self) -> tuple[Node, ...]:
+        """The nodes whose state still shows what the fault does."""
+        if self.fault.lives_in_network:
+            return () if self.tried else self.aim.nodes
+        return tuple(node for node in self.remaining if node not in self.tried)
 
     @property
     def remaining(self) -> tuple[Node, ...]:

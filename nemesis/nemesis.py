@@ -243,6 +243,7 @@ class Nemesis:
         fault, aim = injection.fault, injection.aim
         whole = fault.lives_in_network
         counted = self._measure(injection, "healing")
+        injection.tried.update(healing)
         if whole:
             # Packet counters show everything that the fault did; the state of a process does not show what caused it.
             injection.counted.update(counted)
@@ -312,9 +313,10 @@ class Nemesis:
 
         A failed measurement must not prevent the heal: the evidence says why it failed.
         """
-        remaining = injection.aim if injection.fault.lives_in_network else injection.aim.on(injection.remaining)
+        if not injection.measurable:
+            return ()
         try:
-            measured = injection.fault.measure(self._shell, remaining)
+            measured = injection.fault.measure(self._shell, injection.aim.on(injection.measurable))
         except ClusterError as exc:
             injection.seen.note(when, not_measured=str(exc))
             return ()

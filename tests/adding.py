@@ -18,7 +18,7 @@ that the tests load, run and judge, so they work as shown. This page is made fro
 
 Write a class in `nemesis/faults/`. It says what it hits (`targets`), how it is injected, measured and healed, and, by
 class attributes, what it does to nodes (`ends_process`, `cuts`, `delays`, …; all are in `nemesis/fault.py`). A second
-heal changes nothing. Evidence says for each node *holds*, *does not hold* or *not known*.
+heal changes nothing. Evidence says for each node *holds*, *in part*, *does not hold* or *not known*.
 
 ```python
 {fault}```

@@ -102,7 +102,7 @@ COLUMNS = {
     "healed_ns": "when it was done",
     "effective": "whether it acted on every node that it names",
     "evidence": "JSON: packet counters, process states, exit codes, by node",
-    "nodes_without_effect": "the nodes on which it is not known to have acted",
+    "nodes_without_effect": "the nodes on which it is not known to have acted until its end",
     "nodes_not_known": "those of them on which it may have acted: for a time, or its effect there was not measured",
     Does.ENDS_PROCESS: "whether it ends the nodes' processes",
     Does.HALTS_PROCESS: "whether it halts them",

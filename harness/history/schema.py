@@ -140,12 +140,12 @@ TRANSACTIONS = pa.schema(
 
 #: One injection and its heal. ``injection``: its own name. ``kind``: the fault's name in the catalogue, or ELECTION
 #: (core.faults). ``fault``: the former name of ``injection``, with the same value. ``effective``: it was injected, and
-#: acted on every node that it names. ``nodes_without_effect``: the nodes on which it is not known to have acted.
-#: ``nodes_not_known``: those of them on which it may have acted: for a time, or nothing was measured there when it
-#: ended. ``evidence`` is JSON: packet counters of rules and queues, process states. Columns say what the fault does to
-#: nodes (core.faults: Does). A cut between two groups drops what ``cut_from`` sends to ``cut_to``; with ``both_ways``
-#: also what ``cut_to`` sends. ``cuts_clients``: a cut of each node from all others cuts it from the clients, too.
-#: ``plane``: the traffic that it hits.
+#: acted on every node that it names. ``nodes_without_effect``: the nodes on which it is not known to have acted until
+#: its end. ``nodes_not_known``: those of them on which it may have acted: for a time, or nothing was measured there
+#: when it ended. ``evidence`` is JSON: packet counters of rules and queues, process states. Columns say what the fault
+#: does to nodes (core.faults: Does). A cut between two groups drops what ``cut_from`` sends to ``cut_to``; with
+#: ``both_ways`` also what ``cut_to`` sends. ``cuts_clients``: a cut of each node from all others cuts it from the
+#: clients, too. ``plane``: the traffic that it hits.
 FAULTS = pa.schema(
     [
         _required("fault", pa.string()),

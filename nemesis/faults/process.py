@@ -183,12 +183,12 @@ def _continue(shell: NodeShell, node: Node) -> Seen:
 
 
 def _ended_by(seen: Seen, shell: NodeShell, node: Node, meant: Callable[[int], bool]) -> Seen:
-    """Add the exit code of an ended process to its evidence: the fault holds only if that is one of the codes it should
-    cause."""
+    """Add the exit code of an ended process to its evidence. With another code than the fault should cause, the process
+    has ended, but not as it should."""
     if seen.effect is not Effect.HOLDS:
         return seen
     code = shell.exit_code(node)
-    return Seen(Effect.HOLDS if meant(code) else Effect.DOES_NOT_HOLD, {**seen.facts, "exit_code": code})
+    return Seen(Effect.HOLDS if meant(code) else Effect.IN_PART, {**seen.facts, "exit_code": code})
 
 
 def _changed(

@@ -12,14 +12,15 @@ from pyspark.sql import DataFrame, SparkSession
 
 from checkers.catalogue import CHECKERS, WITHOUT_FINAL_READ
 from checkers.checker import Checker
+from checkers.evidence.circumstances import nothing
 from checkers.evidence.copies import copies_vanished
 from checkers.evidence.store import StoredRows
 from checkers.findings import Observed, findings
 from checkers.judge import active, judge, moment, reasons
 from checkers.summary import summary
-from harness.core.anomalies import BY_NAME
+from harness.core.anomalies import BY_NAME, READ_CYCLE, SKIPPED, WENT_BACK
 from harness.core.errors import HistoryError
-from harness.core.guarantees import Configuration
+from harness.core.guarantees import PERMISSIONS, Configuration
 from harness.core.verdict import Expectation, FoundAnomaly, Judgement, Precondition, Standing, Verdict
 from harness.history.paths import ANOMALIES, CHECKERS_LOG, write_table
 from harness.history.run_file import RunFile, State
@@ -359,6 +360,15 @@ def test_every_anomaly_that_has_a_promise_is_looked_for_and_no_other() -> None:
     assert {checker.anomaly for checker in (*CHECKERS, *WITHOUT_FINAL_READ)} == promised
     assert len({checker.anomaly for checker in CHECKERS}) == len(CHECKERS)
     assert all(BY_NAME[anomaly.name] is anomaly for anomaly in BY_NAME.values())
+
+
+def test_who_looks_for_what_an_event_of_the_run_excuses_says_what_happened() -> None:
+    """The settings alone excuse a cycle of reads; of readers that a group moved, their rows say it."""
+    otherwise = {READ_CYCLE, SKIPPED, WENT_BACK}
+    excused = {one for row in PERMISSIONS for one in row.anomalies if not one.judged_by_record} - otherwise
+    looking = [checker for checker in (*CHECKERS, *WITHOUT_FINAL_READ) if checker.anomaly in excused]
+    assert {checker.anomaly for checker in looking} == excused
+    assert [checker.name for checker in looking if checker.happened is nothing] == []
 
 
 def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) -> None:

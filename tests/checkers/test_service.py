@@ -197,6 +197,35 @@ def test_a_recovery_that_nobody_saw_is_not_known_to_be_within_its_limit(
     assert undecided(*known) == ([] if judged else [why])
 
 
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        (
+            "5..60 unknown",
+            ["trial-0 acknowledged nothing for 18 s after the heal of c1; another fault may have been in force"],
+        ),
+        ("5..60", []),
+        ("40..60 unknown", []),
+    ],
+    ids=["in doubt", "in force", "over"],
+)
+def test_a_recovery_beside_a_fault_in_doubt_is_not_known_to_be_within_its_limit(
+    other: str, says: list[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = (
+        "send a ok @0 t1..2",
+        "send b ok @1 t12..38",
+        "send c ok @2 t75..76",
+        "fault c1 b1 10..20",
+        "fault c3 b3 70..74",
+    )
+    write(tmp_path, [by_hand(*lines, f"fault c2 b2 {other}", "end 0..3")], limits=Limits(recovery=5))
+    history = History.read(tmp_path, spark)
+    known = history.run_file, availability(history), history.faults
+    assert overrun(history.run_file.limits, *known[1:]).keys() == ({"slow_recovery"} if "40" in other else set())
+    assert undecided(*known) == says
+
+
 def test_a_broken_limit_makes_a_run_invalid(spark: SparkSession, tmp_path: Path) -> None:
     lines = ("send a ok @0 t1..2", "send b ok @1 t3..9", "final a @0", "final b @1", "end 0..2")
     saw = [f"saw b1 @{at} leader=1 epoch=0 isr=1,2,3" for at in (1, 4, 7)]

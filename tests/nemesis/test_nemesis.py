@@ -14,6 +14,7 @@ from harness.core.errors import ClusterError, ScenarioError
 from harness.core.faults import Does, acted_on, does
 from harness.core.topology import Node, View
 from nemesis.catalogue import FAULTS, kind_of
+from nemesis.evidence import Effect, Record, Seen
 from nemesis.fault import Aim, Fault
 from nemesis.faults.process import Kill, Pause
 from nemesis.nemesis import Nemesis
@@ -610,6 +611,61 @@ def test_a_cut_whose_rules_somebody_removed_may_have_acted_until_then(
     shell.flushed = {B2}
     nemesis.heal_all()
     assert (rows.last("cut")["nodes_without_effect"], rows.last("cut")["nodes_not_known"]) == (["b2"], ["b2"])
+
+
+class StartsB2AtTheSecondTime(FakeShell):
+    tries = 0
+
+    def start(self, node: Node) -> None:
+        self.tries += node is B2
+        if node is B2 and self.tries == 1:
+            raise ClusterError("b2: cannot start")
+        super().start(node)
+
+
+def test_a_node_that_a_heal_started_is_not_measured_again(rows: Rows) -> None:
+    nemesis = Nemesis(StartsB2AtTheSecondTime(), lambda: VIEW, rows.journal, Clock.start(), Random(1))
+    nemesis.inject(fault("kill", target=("b1", "b2")), "dead")
+    with pytest.raises(ClusterError, match="cannot start"):
+        nemesis.heal_all()
+    nemesis.heal_all()
+    last = rows.last("dead")
+    assert (last["effective"], last["nodes_not_known"]) == (True, [])
+
+
+def test_a_fault_that_could_not_be_applied_again_acted_in_part(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+    nemesis.inject(fault("isolate", target="b2"), "cut")
+    nemesis.inject(fault("kill", target="b2"), "dead")
+    shell.broken = True
+    nemesis.heal("dead")
+    shell.broken = False
+    nemesis.heal_all()
+    assert (rows.last("cut")["effective"], rows.last("cut")["nodes_not_known"]) == (False, ["b2"])
+
+
+def test_a_shutdown_that_had_to_be_killed_ended_its_process_all_the_same(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    shell.shutdown_seconds = 1000
+    nemesis.inject(fault("stop", target="b1"), "it")
+    nemesis.heal_all()
+    assert (rows.last("it")["effective"], rows.last("it")["nodes_not_known"]) == (False, ["b1"])
+
+
+@pytest.mark.parametrize("later", [Effect.HOLDS, Effect.DOES_NOT_HOLD, Effect.NOT_KNOWN])
+@pytest.mark.parametrize(
+    ("first", "stays"),
+    [
+        ([Effect.HOLDS, Effect.DOES_NOT_HOLD], Effect.IN_PART),
+        ([Effect.IN_PART], Effect.IN_PART),
+        ([Effect.DOES_NOT_HOLD], Effect.DOES_NOT_HOLD),
+    ],
+)
+def test_what_once_did_not_hold_never_holds_again(first: list[Effect], stays: Effect, later: Effect) -> None:
+    record = Record()
+    for n, effect in enumerate([*first, later]):
+        record.add(str(n), {B1: Seen(effect)})
+    assert record.on(B1) is stays
 
 
 def test_a_delay_that_also_lost_packets_acted_in_part(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
