@@ -60,7 +60,8 @@ def decided(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
     found = _of_all_faults(evidence, anomaly, case)
     may_go = evidence.disturbed and evidence.may_lose_committed(case, len(evidence.faults) - 1)
     asks = anomaly.by_coordinator or evidence.configuration.read_committed
-    if evidence.coordinated and asks and found.standing is Standing.VIOLATION and may_go:
+    unseen = asks and not _shown_gone(evidence, case, found)
+    if evidence.coordinated and unseen and found.standing is Standing.VIOLATION and may_go:
         why = "nobody reported what became of the log of the transactions' coordinator"
         return replace(found, ruling=undecided(anomaly, why))
     late_end = case.in_time is None and not evidence.configuration.verifies_partitions
@@ -71,6 +72,21 @@ def decided(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
         why = "a fault was never healed: the coordinator may not have been able to end it yet"
         return replace(found, ruling=undecided(anomaly, why))
     return found
+
+
+def _shown_gone(evidence: Evidence, case: Case, found: Decision) -> bool:
+    """Whether the final log shows that an election cut it at these records or below: then they are gone, and not only
+    unseen in their place because their transaction was aborted."""
+    log = evidence.logs.get(case.of)
+    epochs = {one.epoch for one in found.candidates}
+    return (
+        log is not None
+        and bool(epochs)
+        and all(
+            epoch is not None and log.cut(epoch, case.first_offset)[0] and log.shows_cut(epoch, case.first_offset)
+            for epoch in epochs
+        )
+    )
 
 
 def _goes_on(row: Row) -> bool:

@@ -30,7 +30,7 @@ from checkers.evidence.neighbours import attached
 from checkers.evidence.record_ranges import COLUMNS, HANDED_ON_NS, RecordRange, record_ranges
 from checkers.evidence.standing import begun_at, delivered, possible_faults
 from checkers.evidence.written import LeaderWrites
-from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
+from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, FRACTURED, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
 from harness.core.faults import Row
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
@@ -1770,6 +1770,23 @@ def test_what_depends_on_a_coordinators_log_is_unknown_where_something_may_have_
 ) -> None:
     found = decided("send r ok @5 x1 t2..3", *more, *_MARKED, anomaly=anomaly, **settings)
     assert found.standing is standing
+
+
+@pytest.mark.parametrize(
+    ("log", "standing"),
+    [
+        (["final a @4 e0", "final b @5 e1", "end 0..7"], VIOLATION),
+        (["final a @4 e0", "end 0..5"], VIOLATION),
+        (["final b @0 e1", "end 0..7"], VIOLATION),
+        (["final a @4 e0", "final b @6 e1", "end 0..7"], UNDECIDED),
+        (["final a @4 e0", "final x @5 e0", "end 0..7"], UNDECIDED),
+    ],
+    ids=["a later epoch is there", "it ends there", "begun anew", "a later epoch is above", "its own is there"],
+)
+def test_what_a_cut_took_is_gone_whatever_became_of_the_coordinators_log(log: list[str], standing: Standing) -> None:
+    settings: dict[str, Any] = {**UNCLEAN, "isolation_level": "read_committed"}
+    lines = ["send r ok @5 x1 t2..3", "txn 1 commit ok 0..5..6", *WHOLE, "send late ok @7 t50..51", *log]
+    assert decided(*lines, anomaly=FRACTURED, **settings).standing is standing
 
 
 def test_where_no_transaction_began_no_coordinators_log_is_in_doubt() -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import PERMISSIONS, Ruling
 from harness.core.verdict import FoundAnomaly, Standing
 from tests.checkers.notation import by_hand, write
-from tests.planted.families import FAMILIES
+from tests.planted.families import FAMILIES, NO_FAMILY, settings_of, standing_of
 from tests.planted.permissions import ROWS, WAYS, Never, Plant, PlantedRow
 from tests.planted.together import rulings, write_together
 
@@ -94,14 +93,17 @@ def _planted_as(name: str, anomaly: str) -> dict[str, Plant]:
     """The plants of a row, by the way, as plants of another anomaly, where it can be one."""
     each_way = {way: plant for way, plant in each(ROWS[name]) if isinstance(plant, Plant)}
     shown = {way: FAMILIES[anomaly](plant.lines) for way, plant in each_way.items()}
-    return {way: replace(each_way[way], lines=lines) for way, lines in shown.items() if lines}
+    return {
+        way: Plant(lines, standing_of(anomaly, lines, each_way[way].standing)) for way, lines in shown.items() if lines
+    }
 
 
 def _judged_otherwise(
     name: str, anomaly: str, planted: dict[str, Plant], run: Path, spark: SparkSession, one_task: bool
 ) -> dict[str, str]:
     """The ways in which plants of a row have another standing than they should have."""
-    topics = write_together(run, [plant.lines for plant in planted.values()], **ROWS[name].settings)
+    settings = {**ROWS[name].settings, **settings_of(anomaly)}
+    topics = write_together(run, [plant.lines for plant in planted.values()], **settings)
     found = rulings(run, spark, anomaly, one_task)
     got = {way: found[topic].standing if topic in found else None for way, topic in zip(planted, topics, strict=True)}
     return {
@@ -127,7 +129,8 @@ def test_whatever_shows_that_a_record_is_gone_is_judged_as_its_loss(
 _READ_EPOCH = re.compile(r"^((?:final|live) .*?) e\d+")
 
 
-@pytest.mark.parametrize(("name", "anomaly"), _OF_FAMILIES)
+#: (Since there are transactions, there are epochs.)
+@pytest.mark.parametrize(("name", "anomaly"), [one for one in _OF_FAMILIES if not BY_NAME[one[1]].by_coordinator])
 def test_records_without_epochs_are_permitted_in_no_way_that_missed_them(
     name: str, anomaly: str, spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -180,3 +183,10 @@ def test_every_row_is_planted_in_every_way_or_it_is_said_why_not() -> None:
         assert all(
             one.standing is not Standing.PERMITTED for one in planted.misses.values() if isinstance(one, Plant)
         ), row.name
+
+
+def test_each_anomaly_that_a_row_of_a_lost_record_excuses_is_planted_too_or_it_is_said_why_not() -> None:
+    excused = {anomaly.name for row in PERMISSIONS if row.name in _TOGETHER for anomaly in row.anomalies}
+    assert excused == FAMILIES.keys() | NO_FAMILY.keys()
+    assert not FAMILIES.keys() & NO_FAMILY.keys()
+    assert all(one.why for one in NO_FAMILY.values())
