@@ -131,7 +131,12 @@ NEAR = {
 #: For each module: the text of a rule, the text that it becomes, and what that breaks.
 _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "holders": (
-        ("if evidence.coordinated and asks and", "if asks and", "without transactions a coordinator's log is in doubt"),
+        (
+            "if evidence.coordinated and unseen and",
+            "if unseen and",
+            "without transactions a coordinator's log is in doubt",
+        ),
+        ("asks and not _shown_gone(evidence, case, found)", "asks", "what a cut took may have been aborted"),
         ("may_go = evidence.disturbed and", "may_go =", "the coordinator's log may be lost in a quiet run"),
         (
             "anomaly.by_coordinator or evidence",
