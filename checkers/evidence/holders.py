@@ -77,7 +77,7 @@ def decided(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
 def _shown_gone(evidence: Evidence, case: Case, found: Decision) -> bool:
     """Whether the final log shows that an election cut it at these records or below: then they are gone, and not only
     unseen in their place because their transaction was aborted."""
-    log, epochs = evidence.logs.get(case.of), {one.epoch for one in found.candidates}
+    log, epochs = evidence.logs.get(case.of), {one.epoch for one in found.possible_terms}
     shown = (log is not None and epoch is not None and log.shows_cut(epoch, case.first_offset) for epoch in epochs)
     return bool(epochs) and all(shown)
 
