@@ -77,9 +77,11 @@ def decided(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
 def _shown_gone(evidence: Evidence, case: Case, found: Decision) -> bool:
     """Whether the final log shows that an election cut it at these records or below: then they are gone, and not only
     unseen in their place because their transaction was aborted."""
-    log, epochs = evidence.logs.get(case.of), {one.epoch for one in found.possible_terms}
-    shown = (log is not None and epoch is not None and log.shows_cut(epoch, case.first_offset) for epoch in epochs)
-    return bool(epochs) and all(shown)
+    log, epochs, offset = evidence.logs.get(case.of), {one.epoch for one in found.possible_terms}, case.first_offset
+    if log is None or not epochs or None in epochs:
+        return False
+    # (A log in which epochs fall may also have records of theirs above.)
+    return all(log.shows_cut(epoch, offset) and not log.reaches(epoch, offset) for epoch in epochs)
 
 
 def _goes_on(row: Row) -> bool:

@@ -1780,8 +1780,12 @@ def test_what_depends_on_a_coordinators_log_is_unknown_where_something_may_have_
         (["final b @0 e1", "end 0..7"], VIOLATION),
         (["final a @4 e0", "final b @6 e1", "end 0..7"], UNDECIDED),
         (["final a @4 e0", "final x @5 e0", "end 0..7"], UNDECIDED),
+        (["final b @5 e1", "final x @6 e0", "end 0..7"], UNDECIDED),
     ],
-    ids=["a later epoch is there", "it ends there", "begun anew", "a later epoch is above", "its own is there"],
+    ids=[
+        *("a later epoch is there", "it ends there", "begun anew", "a later epoch is above", "its own is there"),
+        "its own is above, too",
+    ],
 )
 def test_what_a_cut_took_is_gone_whatever_became_of_the_coordinators_log(log: list[str], standing: Standing) -> None:
     settings: dict[str, Any] = {**UNCLEAN, "isolation_level": "read_committed"}
