@@ -70,10 +70,10 @@ def _in_doubt(part: Row, limit_s: float, faults: Sequence[Row]) -> Iterator[str]
     seen = False
     known = [*_recovering(part, faults)]
     for one in _recovering(part, faults, doubts=False):
-        slow: Row | None = one[0]["awaited_after_heal"]
-        if slow is not None and _longer(slow, limit_s) and one not in known:
-            lasted = f"{slow['lasted_ns'] / SECOND_NS:g} s after the heal of {one[0]['fault']}"
-            yield f"for {lasted}; another fault may have been in force"
+        slow, no_longer_ns = one[0]["awaited_after_heal"], one[0].get("at_most_after_heal_ns")
+        if one not in known and (_longer(slow, limit_s) or _between(slow, limit_s, no_longer_ns)):
+            after_heal = f"after the heal of {one[0]['fault']}"
+            yield f"for longer than {limit_s:g} s {after_heal}, perhaps: another fault may have been in force"
     for after, lasted_ns in known:
         awaited: Row | None = after["awaited_after_heal"]
         at_most: int | None = after.get("at_most_after_heal_ns")

@@ -13,8 +13,8 @@ from nemesis.fault import Aim, Fault
 
 @dataclass
 class InjectedFault:
-    """One injected fault and everything known about it: a row of the table ``faults``. ``tried``: the nodes on which a
-    heal was tried. What is measured there afterwards may be the heal's work."""
+    """One injected fault and everything known about it: a row of the table ``faults``. ``tried``: a heal was
+    tried. Rules that are gone afterwards may be gone by it."""
 
     fault: Fault
     aim: Aim
@@ -25,7 +25,7 @@ class InjectedFault:
     seen: Record = field(default_factory=Record)
     ended: set[Node] = field(default_factory=set)
     counted: set[Node] = field(default_factory=set)
-    tried: set[Node] = field(default_factory=set)
+    tried: bool = False
 
     @property
     def without_effect(self) -> list[str]:
@@ -46,7 +46,7 @@ class InjectedFault:
         """The nodes whose state still shows what the fault does."""
         if self.fault.lives_in_network:
             return () if self.tried else self.aim.nodes
-        return tuple(node for node in self.remaining if node not in self.tried)
+        return self.remaining
 
     @property
     def remaining(self) -> tuple[Node, ...]:

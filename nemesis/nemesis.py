@@ -243,7 +243,7 @@ class Nemesis:
         fault, aim = injection.fault, injection.aim
         whole = fault.lives_in_network
         counted = self._measure(injection, "healing")
-        injection.tried.update(healing)
+        injection.tried = True
         if whole:
             # Packet counters show everything that the fault did; the state of a process does not show what caused it.
             injection.counted.update(counted)

@@ -127,10 +127,9 @@ def _each_possible(history: History, known: Evidence) -> list[Evidence]:
     """The evidence for each list of the possible faults alone."""
     if len(known.faults) == 1:
         return [known]
-    recorded, supposed = known.faults
     return [
-        replace(known, faults=[recorded], elections=elections_of(history, recorded), _acting={}, _behind={}),
-        replace(known, faults=[supposed], _acting={}, _behind={}),
+        replace(known, faults=[one], elections=elections_of(history, one), _acting={}, _behind={}, _losing={})
+        for one in known.faults
     ]
 
 

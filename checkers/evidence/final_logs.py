@@ -30,7 +30,8 @@ class Log:
     (Before 0.11 there are no epochs.)
 
     ``sparse``: it may lack offsets for other reasons than an election: transaction markers, or compaction. ``start``:
-    retention deleted everything below it.
+    retention deleted everything below it. ``whole``: nothing can stand at its end or above. (A read of committed
+    records alone ends at the last stable offset: where that is in the log, nobody may know.)
     """
 
     epochs: Offsets
@@ -39,6 +40,7 @@ class Log:
     end: int
     sparse: bool = False
     start: int = 0
+    whole: bool = True
 
     def begun_at(self, delivered: Mapping[int, int]) -> "Log":
         """The same log, in which an epoch begins no later than its first delivered record. ``delivered``: by epoch, the
@@ -55,7 +57,7 @@ class Log:
         show it: a marker at that offset may be the first record of a later epoch, or the last of this one."""
         if offset is None:
             return False
-        if epoch is None or not self.sparse or offset >= self.end:
+        if epoch is None or not self.sparse or (self.whole and offset >= self.end):
             return True
         later, older = self.epochs > epoch, self.epochs < epoch
         return bool((self.first[later] <= offset).any() or (self.last[older] >= offset).any())
@@ -123,7 +125,8 @@ def logs(stored: StoredRun, epochs: pa.Table) -> dict[Partition, Log]:
     for of, (start, end) in ends.items():
         row = rows.get(of, {})
         each_epoch, first, last = (np.array(row.get(f"{name}_list", ()), np.int64) for name in _SPAN)
-        found[of] = Log(each_epoch, first, last, end, sparse(stored), start)
+        whole = not stored.file.configuration.read_committed or of in stored.stable_ends
+        found[of] = Log(each_epoch, first, last, end, sparse(stored), start, whole)
     return found
 
 

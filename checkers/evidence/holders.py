@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
+from checkers.evidence.behind import over
 from checkers.evidence.decision import (
     Case,
     Decision,
@@ -29,8 +30,8 @@ from checkers.evidence.decision import (
 from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence, possible_terms, tells_term
 from checkers.evidence.holding import Change, Story
-from checkers.evidence.intervals import BEFORE
-from checkers.evidence.leadership import known_epoch
+from checkers.evidence.intervals import BEFORE, NEVER
+from checkers.evidence.leadership import COMES_BACK_NS, known_epoch
 from checkers.evidence.walk import Walk
 from harness.core.anomalies import LOST, Anomaly
 from harness.core.faults import Does, Row, acted_on, does, doubted_on, in_doubt
@@ -110,8 +111,12 @@ def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision
     of_any = tuple(dict.fromkeys(possible for one in each for possible in one.possible_terms))
     first = replace(_of_any(each), possible_terms=of_any)
     if len({one.standing for one in each}) == 1:
-        in_between = first.standing is Standing.PERMITTED and _may_matter(evidence, case, first.event)
-        return replace(first, ruling=undecided(anomaly, _IN_PART + first.ruling.because)) if in_between else first
+        event = first.event if len({one.event for one in each}) == 1 else None
+        if first.standing is Standing.PERMITTED and _may_matter(evidence, case, event):
+            in_each_term = tuple(replace(one, standing=Standing.UNDECIDED, may_have=frozenset()) for one in of_any)
+            why = undecided(anomaly, _IN_PART + first.ruling.because)
+            return replace(first, ruling=why, event=None, may_have=frozenset(), possible_terms=in_each_term)
+        return replace(first, event=event) if first.standing is Standing.PERMITTED else first
     supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
     because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"
     return replace(first, ruling=undecided(anomaly, because), may_have=supposed.may_have)
@@ -119,13 +124,22 @@ def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision
 
 def _may_matter(evidence: Evidence, case: Case, event: LossEvent | None) -> bool:
     """Whether a fault of which nobody knows whether it acted, where and how long, may have had to do with what happened
-    to a partition by this event. (It may have acted on some of its nodes, or for a part of its time.)"""
-    elections = evidence.elections.get(case.of)
-    brokers = frozenset(evidence.names.values())
-    replicas = brokers if elections is None else frozenset(map(elections.name, elections.replicas))
-    others = brokers - replicas | {Role.CLIENTS}
-    before = (row for row in evidence.faults[0] if event is None or row["injecting_ns"] <= event.at_ns)
-    return any(doubted_on(row) - others or (in_doubt(row) and asked_by_hand(row, case.of)) for row in before)
+    to these records until this event (None: to the end). It may have acted on some of its nodes, or for a part of its
+    time. (One that was over long before they were sent had not.)"""
+    elections, brokers = evidence.elections.get(case.of), frozenset(evidence.names.values())
+    kraft = evidence.configuration.metadata == "kraft"
+    others = frozenset[str]({Role.CLIENTS})
+    if elections is not None and kraft:
+        others |= brokers - frozenset(map(elections.name, elections.replicas)) - evidence.controllers
+    by_ns = NEVER if event is None or case.until_ns is None else max(event.at_ns, case.until_ns)
+    since_ns = BEFORE
+    if elections is not None and case.sent_ns is not None:
+        since_ns = case.sent_ns - elections.lag_ns - COMES_BACK_NS
+    return any(
+        doubted_on(row) - others or (in_doubt(row) and asked_by_hand(row, case.of))
+        for row in evidence.faults[0]
+        if row["injecting_ns"] <= by_ns and over(row) >= since_ns
+    )
 
 
 def _of_any(each: Sequence[Decision], of_unseen: bool = False) -> Decision:

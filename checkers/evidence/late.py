@@ -56,10 +56,11 @@ def late_copies(
 
 
 def elections_of(history: History, faults: Sequence[Row] | None = None) -> dict[Partition, Elections]:
-    """The elections of each reported partition. ``faults``: those that may have kept reports of them back, by default
-    also those of which nobody knows whether they acted."""
+    """The elections of each reported partition, if these ``faults`` acted. By default, faults of which nobody knows
+    whether they acted may have kept reports back, but stopped no leader."""
     stored, configuration = history.stored, history.run_file.configuration
-    return elections(stored.table("observations"), history.seen, stored.brokers, configuration, history.faults, faults)
+    acted = history.faults if faults is None else faults
+    return elections(stored.table("observations"), history.seen, stored.brokers, configuration, acted, faults)
 
 
 def _again(history: History, found: DataFrame, sent: DataFrame) -> DataFrame:

@@ -78,7 +78,10 @@ class Reorder(Overtaken, Shape):
             return None
         overtook = sum(overtaking(before, after) for before, after in pairwise(seen))
         means = {"by": self.name, "of": self.of, "seen_overtaking": overtook}
-        return Counted(overtook, {**means, **self.facts(last)}, wrong=self.wrong(last))
+        unseen = (
+            "packets were let go at once, and none was seen to overtake" if last.requeues and not overtook else None
+        )
+        return Counted(overtook, {**means, **self.facts(last)}, wrong=self.wrong(last) or unseen)
 
     def hit(self, passed: Traffic) -> int:  # noqa: ARG002 - one look says nothing
         """0: see ``read``."""
@@ -127,6 +130,11 @@ class _Uncounted(Shape):
         """The expected number of packets, if it is certain that there was at least one; else 0."""
         expected = sent_one_by_one(passed) * self.share
         return round(expected) if expected > _CERTAIN else 0
+
+    def wrong(self, passed: Traffic) -> str | None:
+        """Too few packets were sent for that, but some may have been hit."""
+        few = passed.packets and not self.hit(passed)
+        return f"of {passed.packets} packets perhaps none was hit" if few else None
 
     def facts(self, passed: Traffic) -> dict[str, Any]:
         """The packets sent, and how many of them are expected to be hit."""

@@ -136,6 +136,32 @@ def test_a_loss_excuses_no_copy_that_one_leader_wrote_twice(
     assert got == [standing]
 
 
+@pytest.mark.parametrize(
+    ("fault", "standing"),
+    [
+        ((), Standing.PERMITTED),
+        (("fault p b1 20..59 kind=pause",), Standing.VIOLATION),
+        (("fault p b1 20..59 kind=pause unknown=b1",), Standing.UNDECIDED),
+        (("fault p b1 20..59 kind=pause without=b1",), Standing.PERMITTED),
+        (("fault p b1 20..59 kind=kill unknown=b1",), Standing.UNDECIDED),
+        (("fault p b1 20..59 kind=isolate plane=all clients=cut",), Standing.VIOLATION),
+        (("fault p b1 20..59 kind=isolate plane=all clients=cut unknown=b1",), Standing.UNDECIDED),
+    ],
+    ids=["up", "paused", "paused perhaps", "not paused", "killed perhaps", "cut off", "cut off perhaps"],
+)
+def test_a_second_copy_of_one_leader_is_excused_only_if_a_deposed_one_may_have_acknowledged_the_first(
+    fault: tuple[str, ...], standing: Standing, tmp_path: Path
+) -> None:
+    lines = (
+        *("send a ok @0 t1..2 w1", "final a @0 e0", "send r ok @9 t30..31", "send y ok @2 t40..41 w2", "final r @1 e1"),
+        *("final y @2 e1", "send z ok @3 t50..51 w1", "final z @3 e1", "end 0..4"),
+        *(f"saw b{n} @0..20 leader=1 epoch=0 isr=1,2,3" for n in (1, 2, 3)),
+        *(f"saw b{n} @21..60 leader=2 epoch=1 isr=2,3" for n in (2, 3)),
+    )
+    permitted = _ruled(Standing.PERMITTED, 9, 9)
+    assert _standing(tmp_path, ACKNOWLEDGED_ELSEWHERE, [*lines, *fault], permitted, moved_to=1) == [standing]
+
+
 _IN_TIME: list[dict[str, Any]] = []
 _LATE = [{"topic": "trial", "partition": 0, "sent_ns": 10 * SECOND, "acknowledged_ns": 11 * SECOND, "addressed": True}]
 

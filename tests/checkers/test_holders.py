@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from checkers.evidence.causes import decided as each_decided
 from checkers.evidence.decision import Case, Decision
 from checkers.evidence.elections import Elections, elections
 from checkers.evidence.evidence import Evidence
-from checkers.evidence.final_logs import Log
+from checkers.evidence.final_logs import Log, logs
 from checkers.evidence.leadership import spans
 from checkers.evidence.neighbours import attached
 from checkers.evidence.record_ranges import COLUMNS, HANDED_ON_NS, RecordRange, record_ranges
@@ -35,7 +36,8 @@ from harness.core.faults import Row
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
 from harness.history.schema import OBSERVATIONS, SENDS, TRANSACTIONS
-from tests.checkers.notation import SECOND, HandHistory, by_hand
+from harness.history.stored_run import StoredRun
+from tests.checkers.notation import SECOND, HandHistory, by_hand, write
 
 NAMES = {1: "b1", 2: "b2", 3: "b3", 4: "b4"}
 TRIAL = ("trial", 0)
@@ -1799,20 +1801,89 @@ def test_where_no_transaction_began_no_coordinators_log_is_in_doubt() -> None:
         assert decided("send r ok @5 t10..11", *WHOLE, *log, **settings).standing is VIOLATION
 
 
+#: b1 led until 20 s, b2 from 19 s on, and then b3.
+_THREE_LED = (
+    *("saw b1 @0..20 leader=1 epoch=0 isr=1,2,3", "saw b2 @0..18 leader=1 epoch=0 isr=1,2,3"),
+    *("saw b2 @19..30 leader=2 epoch=1 isr=2,3", "saw b3 @19..35 leader=2 epoch=1 isr=2,3"),
+    "saw b3 @36..60 leader=3 epoch=2 isr=3",
+    *("fault i b1 17..40 kind=isolate plane=all", "fault k b2 30..50 kind=kill"),
+)
+
+
 @pytest.mark.parametrize(("sent", "taken_by"), [("10..11", 1), ("19.5..19.8", None)])
 def test_what_either_of_two_permitted_events_may_have_taken_has_none_of_them(sent: str, taken_by: int | None) -> None:
-    """b1 leads until 20 s, b2 from 19 s on, and then b3, which goes on at the record's place."""
-    led = (
-        *("saw b1 @0..20 leader=1 epoch=0 isr=1,2,3", "saw b2 @0..18 leader=1 epoch=0 isr=1,2,3"),
-        *("saw b2 @19..30 leader=2 epoch=1 isr=2,3", "saw b3 @19..35 leader=2 epoch=1 isr=2,3"),
-        "saw b3 @36..60 leader=3 epoch=2 isr=3",
-        *("fault i b1 17..40 kind=isolate plane=all", "fault k b2 30..50 kind=kill"),
-    )
+    """b3 goes on at the record's place."""
     log = ("final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "final late @6 e2", "end 0..7")
-    found = decided(f"send r ok @5 t{sent}", *led, *log, **ALONE)
+    found = decided(f"send r ok @5 t{sent}", *_THREE_LED, *log, **ALONE)
     assert (found.standing, found.event and found.event.epoch) == (PERMITTED, taken_by)
 
 
+@pytest.mark.parametrize(
+    ("fault", "stands"),
+    [
+        ("fault d b3 25..28 kind=pause", PERMITTED),
+        ("fault d b3 25..28 kind=pause unknown=b3", UNDECIDED),
+        ("fault d b2,b3 25..28 kind=isolate unknown=b2,b3", UNDECIDED),
+    ],
+    ids=["no doubt", "a pause", "a cut"],
+)
+def test_a_neighbour_decides_nothing_that_a_later_fault_in_doubt_leaves_open(fault: str, stands: Standing) -> None:
+    log = ("final a @4 e0", "final b @5 e2", "send late ok @40 t55..56", "final late @40 e2", "end 0..41")
+    known = evidence(by_hand(*_THREE_LED, fault, *log), **ALONE)
+    rows = [
+        {"topic": "trial", "partition": 0, "offset": offset, "sent_ns": sent * 10**8, "acknowledged_ns": until * 10**8}
+        for offset, sent, until in ((5, 100, 105), (6, 106, 109), (7, 195, 198))
+    ]
+    parts = each_decided(record_ranges([pa.Table.from_pylist(rows, COLUMNS)], {}, 64, {}, known), LOST, known)
+    found = [(one.first_offset, one.standing) for one in attached(parts, 64, known.logs)]
+    assert found == [(5, PERMITTED), (7, stands)]
+
+
+@pytest.mark.parametrize(("since", "stands"), [(20, UNDECIDED), (27, PERMITTED)])
+def test_a_doubt_matters_to_a_deposed_leaders_record_until_it_was_acknowledged(since: int, stands: Standing) -> None:
+    """b2 leads since 19 s; b1 hears of it at 41 s."""
+    led = (
+        "saw b1 @0..40 leader=1 epoch=0 isr=1,2,3",
+        *(f"saw b{n} @0..18 leader=1 epoch=0 isr=1,2,3" for n in (2, 3)),
+        *(f"saw b{n} @19..60 leader=2 epoch=1 isr=2,3" for n in (2, 3)),
+        *("fault i b1 17..40 kind=isolate plane=all clients=kept", "saw b1 @41..60 leader=2 epoch=1 isr=2,3"),
+    )
+    log = ("final a @4 e0", "final b @5 e1", "send late ok @6 t55..56", "final late @6 e1", "end 0..7")
+    doubt = f"fault d b1,b2 {since}..35 kind=pause unknown=b1,b2"
+    assert decided("send r ok @5 t25..26", "live r @5 e0 t27", *led, doubt, *log, **ALONE).standing is stands
+
+
+def test_where_only_committed_records_were_read_one_above_the_end_may_be_there() -> None:
+    log = Log(*np.array([[0], [0], [4]], np.int64), 5, sparse=True)
+    assert log.shows_cut(0, 5)
+    assert not replace(log, whole=False).shows_cut(0, 5)
+
+
+@pytest.mark.parametrize(
+    ("isolation", "more", "whole"),
+    [
+        ("read_committed", ("stable @2 high=2",), True),
+        ("read_committed", (), False),
+        ("read_committed", ("stable @2 p1 high=2",), False),
+        ("read_uncommitted", (), True),
+    ],
+    ids=["stable to its end", "not known", "another partition's is known", "all was read"],
+)
+def test_a_log_is_whole_if_its_last_stable_offset_is_known_or_everything_was_read(
+    isolation: str, more: tuple[str, ...], whole: bool, tmp_path: Path
+) -> None:
+    lines = ("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2", "final a @0 e0", "end 0..2", *more)
+    write(tmp_path, [by_hand(*lines)], isolation_level=isolation)
+    row = {"topic": "trial", "partition": 0, "leader_epoch": 0, "first": 0, "last": 0}
+    assert logs(StoredRun.open(tmp_path), pa.Table.from_pylist([row]))[TRIAL].whole is whole
+
+
+_B3_OUT_OF_SYNC = (
+    *("send r ok @5 t25..26", *(f"saw b{n} @0..47 leader=1 epoch=0 isr=1,2 replicas=1,2,3" for n in (1, 2, 3))),
+    *("saw b3 @50..80 leader=3 epoch=1 isr=3 replicas=1,2,3", "fault k b1 49..90 kind=kill"),
+    *("fault l b2 48.5..90 kind=kill", "final a @4 e0", "final b @5 e1", "send late ok @6 t75..76"),
+    *("final late @6 e1", "end 0..7", "saw b4 @0..80 p1 leader=4 epoch=0 isr=4 replicas=4"),
+)
 _NOBODY_KNOWS = "unknown=b1,b2"
 
 
@@ -1827,23 +1898,25 @@ _NOBODY_KNOWS = "unknown=b1,b2"
         ("fault a c1 8..49 kind=pause unknown=c1", UNDECIDED),
         ("fault a - 8..49 p1 unclean unknown", PERMITTED),
         ("fault a - 8..49 unclean unknown", UNDECIDED),
+        ("fault a b1,b2 1..3 kind=flaky unknown=b1,b2", PERMITTED),
+        ("fault a b1,b2 1..15 kind=flaky unknown=b1,b2", UNDECIDED),
     ],
     ids=[
         *("nobody knows where", "nowhere", "everywhere", "after the election", "on another partition's broker"),
-        *("on a controller", "another partition was asked for", "asked for"),
+        *("on a controller", "another partition was asked for", "asked for", "long before it", "shortly before it"),
     ],
 )
 def test_a_fault_that_may_have_acted_in_part_leaves_what_all_or_nothing_permits_undecided(
     fault: str, stands: Standing
 ) -> None:
     """If it acted on b1 alone, b3 may have been elected while b2, of the ISR, was up."""
-    lines = (
-        *("send r ok @5 t5..6", *(f"saw b{n} @0..47 leader=1 epoch=0 isr=1,2 replicas=1,2,3" for n in (1, 2, 3))),
-        *("saw b3 @50..80 leader=3 epoch=1 isr=3 replicas=1,2,3", "fault k b1 49..90 kind=kill"),
-        *("fault l b2 48.5..90 kind=kill", "final a @4 e0", "final b @5 e1", "send late ok @6 t75..76"),
-        *("final late @6 e1", "end 0..7", "saw b4 @0..80 p1 leader=4 epoch=0 isr=4 replicas=4"),
-    )
-    assert decided(*lines, fault, **UNCLEAN).standing is stands
+    assert decided(*_B3_OUT_OF_SYNC, fault, **UNCLEAN).standing is stands
+
+
+def test_with_zookeeper_any_broker_may_be_the_controller_that_a_fault_in_doubt_hit() -> None:
+    settings: dict[str, Any] = {**UNCLEAN, "version": "3.9.1", "metadata": "zookeeper"}
+    assert decided(*_B3_OUT_OF_SYNC, **settings).standing is PERMITTED
+    assert decided(*_B3_OUT_OF_SYNC, "fault a b4 49.1..49.5 kind=pause unknown=b4", **settings).standing is UNDECIDED
 
 
 def test_what_another_stands_for_is_decided_apart_from_what_a_marker_may_stand_for() -> None:

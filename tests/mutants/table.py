@@ -799,8 +799,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("(history.faults)[-1], late", "(history.faults)[0], late", "a fault in doubt held nothing back"),
         ("if any(map(len, late)):", "if len(late[-1]):", "a copy that may have come late is excused"),
         (
-            "elections_of(history, recorded), _acting",
-            "known.elections, _acting",
+            "elections=elections_of(history, one), _acting",
+            "_acting",
             "elections are those of the doubt alone",
         ),
         ("(np.intersect1d, (late.get", "(np.union1d, (late.get", "what is wrong of one list is wrong of all"),

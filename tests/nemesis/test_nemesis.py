@@ -18,7 +18,7 @@ from nemesis.evidence import Effect, Record, Seen
 from nemesis.fault import Aim, Fault
 from nemesis.faults.process import Kill, Pause
 from nemesis.nemesis import Nemesis
-from nemesis.shell import NodeShell, ProcessState, Signal
+from nemesis.shell import NodeShell, ProcessState, Signal, Switch
 
 from .conftest import B1, B2, B3, C1, CLIENTS, TOPOLOGY, VIEW, FakeShell, FullDisk, Rows
 from .controls import PRESUMED, WRITTEN
@@ -623,14 +623,33 @@ class StartsB2AtTheSecondTime(FakeShell):
         super().start(node)
 
 
-def test_a_node_that_a_heal_started_is_not_measured_again(rows: Rows) -> None:
+def test_a_node_that_a_heal_started_was_dead_only_until_then(rows: Rows) -> None:
     nemesis = Nemesis(StartsB2AtTheSecondTime(), lambda: VIEW, rows.journal, Clock.start(), Random(1))
     nemesis.inject(fault("kill", target=("b1", "b2")), "dead")
     with pytest.raises(ClusterError, match="cannot start"):
         nemesis.heal_all()
     nemesis.heal_all()
     last = rows.last("dead")
-    assert (last["effective"], last["nodes_not_known"]) == (True, [])
+    assert (last["effective"], last["nodes_without_effect"], last["nodes_not_known"]) == (False, ["b1"], ["b1"])
+
+
+class KeepsRulesOfB2AtFirst(FakeShell):
+    tries = 0
+
+    def in_network_of(self, node: Node, script: str, arm: Switch | None = None, disarm: str | None = None) -> str:
+        self.tries += node is B2 and disarm is not None
+        if node is B2 and disarm is not None and self.tries == 1:
+            raise ClusterError("b2: network script failed")
+        return super().in_network_of(node, script, arm, disarm)
+
+
+def test_rules_that_a_heal_removed_had_acted_until_then(rows: Rows) -> None:
+    nemesis = Nemesis(KeepsRulesOfB2AtFirst(), lambda: VIEW, rows.journal, Clock.start(), Random(1))
+    nemesis.inject(fault("throttle", target=("b1", "b2")), "thin")
+    with pytest.raises(ClusterError, match="script failed"):
+        nemesis.heal_all()
+    nemesis.heal_all()
+    assert (rows.last("thin")["effective"], rows.last("thin")["nodes_not_known"]) == (True, [])
 
 
 def test_a_fault_that_could_not_be_applied_again_acted_in_part(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:

@@ -153,6 +153,29 @@ def test_packets_that_it_acted_on_are_those_held_back_or_late_or_lost(
 
 
 @pytest.mark.parametrize(
+    ("mechanism", "counters", "says"),
+    [
+        (netem.Corrupt(0.05), {"packets": 300}, None),
+        (netem.Corrupt(0.05), {"packets": 200}, "of 200 packets perhaps none was hit"),
+        (netem.Corrupt(0.05), {"packets": 0}, None),
+        (netem.Duplicate(0.5), {"packets": 28}, "of 28 packets perhaps none was hit"),
+        (netem.Reorder(0.5, 0.01), {"packets": 9}, None),
+        (
+            netem.Reorder(0.5, 0.01),
+            {"packets": 9, "requeues": 2},
+            "packets were let go at once, and none was seen to overtake",
+        ),
+    ],
+)
+def test_where_it_may_have_acted_uncounted_that_is_told(
+    mechanism: netem.Reorder | netem.Duplicate | netem.Corrupt, counters: dict[str, int], says: str | None
+) -> None:
+    counted = mechanism.read(B2, TAG, queues(**counters))
+    assert counted is not None
+    assert counted.wrong == says
+
+
+@pytest.mark.parametrize(
     ("seen", "overtook"),
     [
         # (The queue's packets that left, those let go at once, and those that wait, look by look.)
