@@ -113,9 +113,8 @@ def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision
     if len({one.standing for one in each}) == 1:
         event = first.event if len({one.event for one in each}) == 1 else None
         if first.standing is Standing.PERMITTED and _may_matter(evidence, case, event):
-            in_each_term = tuple(replace(one, standing=Standing.UNDECIDED, may_have=frozenset()) for one in of_any)
             why = undecided(anomaly, _IN_PART + first.ruling.because)
-            return replace(first, ruling=why, event=None, may_have=frozenset(), possible_terms=in_each_term)
+            return replace(first, ruling=why, event=None, may_have=frozenset())
         return replace(first, event=event) if first.standing is Standing.PERMITTED else first
     supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
     because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"

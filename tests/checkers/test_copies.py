@@ -200,6 +200,14 @@ def test_a_record_that_was_sent_again_because_it_was_lost_is_ruled_as_the_loss(
     assert (ruling and ruling.standing) is standing
 
 
+def test_a_copy_that_came_late_only_if_a_fault_in_doubt_did_not_act_leaves_its_ruling_open(tmp_path: Path) -> None:
+    known, _ = history(tmp_path, [_GONE], *MOVED, "fault c c1 5..30 kind=pause unknown=c1")
+    late = [pa.Table.from_pylist(rows, LATE) for rows in (_LATE, _IN_TIME)]
+    ruling = ruled_as_loss(known, [_ruled(Standing.PERMITTED)], late, vanished=True)
+    assert ruling is not None
+    assert ruling.standing is Standing.UNDECIDED
+
+
 @pytest.mark.parametrize(
     ("found", "losses"),
     [(COPIES, None), (COPIES | {"epochs": [1, 1]}, cast(Losses, object()))],

@@ -138,6 +138,13 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ("asks and not _shown_gone(evidence, case, found)", "asks", "what a cut took may have been aborted"),
         ("may_go = evidence.disturbed and", "may_go =", "the coordinator's log may be lost in a quiet run"),
+        ("and not log.reaches(epoch, offset) for", "for", "a log that goes on was cut"),
+        ("else max(event.at_ns, case.until_ns)", "else event.at_ns", "a doubt ends with an earlier election"),
+        ("and over(row) >= since_ns", "", "a doubt that was over matters"),
+        ("if elections is not None and kraft:", "if elections is not None:", "ZooKeeper's controller is a replica"),
+        ("event=None, may_have=frozenset())", "event=None)", "a neighbour takes a doubt back"),
+        ("(in_doubt(row) and asked_by_hand(row, case.of))", "in_doubt(row)", "a doubt elsewhere matters"),
+        ("if len({one.event for one in each}) == 1 else replace(first, event=None)", "", "the first of two events"),
         (
             "anomaly.by_coordinator or evidence",
             "anomaly.by_coordinator and evidence",
