@@ -271,9 +271,12 @@ class Nemesis:
 
     def _end(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
         """End the injection on ``nodes``. It is healed when no node remains."""
+        now = self._clock.now()
+        if len(nodes) < len(injection.aim.nodes):
+            injection.seen.note("ended", **{node.name: now for node in nodes if node not in injection.ended})
         injection.ended.update(nodes)
         if not injection.remaining:
-            injection.healed_ns = self._clock.now()
+            injection.healed_ns = now
             injection.healing_ns = injection.healing_ns or injection.healed_ns
             self._active.pop(injection.aim.name)
         self._write(injection)

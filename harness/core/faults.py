@@ -126,6 +126,24 @@ def started(row: Row) -> dict[str, int]:
     return {name: at_ns for name, at_ns in times.items() if type(at_ns) is int and abs(at_ns) < 1 << 63}
 
 
+def by_end(row: Row) -> list[Row]:
+    """The row of a fault that ended on some of its nodes before it did on others, as a row for each end; else the row
+    itself."""
+    ended = {name: at_ns for name, at_ns in _by_name(row, "ended").items() if type(at_ns) is int}
+    apart: dict[int | None, list[str]] = {}
+    for name in row["nodes"]:
+        apart.setdefault(ended.get(name, row["healed_ns"]), []).append(name)
+    return [row] if len(apart) <= 1 else [_limited_to(row, names, at_ns) for at_ns, names in apart.items()]
+
+
+def _limited_to(row: Row, names: list[str], ended_ns: int | None) -> Row:
+    """The row of a fault for some of its nodes, on which it ended at this time."""
+    lists = ("nodes_without_effect", "nodes_not_known")
+    kept = {key: [name for name in row[key] if name in names] for key in lists if row.get(key) is not None}
+    over = {"healing_ns": row["healing_ns"] if ended_ns is None else ended_ns, "healed_ns": ended_ns}
+    return {**row, "nodes": names, **kept, **over}
+
+
 def sides(row: Row) -> tuple[frozenset[str], ...]:
     """The two groups of nodes of a cut between groups; empty for any other fault."""
     one, other = row.get("cut_from"), row.get("cut_to")

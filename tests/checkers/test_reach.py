@@ -1,5 +1,6 @@
 """A fault, or a record that was given up, excuses what it reached: before it, after it and elsewhere it does not."""
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -981,3 +982,13 @@ def test_an_election_is_as_long_as_the_known_faults_let_it_be_unless_those_in_do
     told, found = history(tmp_path, [row | {"copies": 2, "which": "same incarnation"}], *lines, nodes=_NODES, acks="1")
     got = [resent(told, DUPLICATED, found, faults, none_late).again for faults in possible_faults(told.faults)]
     assert got == [False, True]
+
+
+def test_a_fault_that_ended_on_the_leader_reaches_what_was_sent_soon_after_that_alone(tmp_path: Path) -> None:
+    lines = (*(f"saw b{n} @0..99 leader=1 epoch=0 isr=1,2,3" for n in (1, 2, 3)), "fault p b1,b2 5..80 kind=pause")
+    told, _ = history(tmp_path, [], *lines, "send a ok @0 t1..2", "final a @0", "end 0..1", acks="1")
+    at = np.array([20, 60]) * SECOND
+    [whole] = told.faults
+    apart = {**whole, "evidence": json.dumps({"ended": {"b1": 10 * SECOND}})}
+    got = [disturbances(told, [row])["trial", 0].resent(at, at + 1).tolist() for row in (whole, apart)]
+    assert got == [[True, True], [True, False]]

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from harness.core.faults import (
+    ELECTION,
     Does,
     acted_on,
+    by_end,
     cuts_only,
     does,
     hit,
@@ -354,3 +356,15 @@ def test_another_controller_is_elected_where_one_is_dead_or_cut_off(
     fault, brokers = row(**{"kind": "partition", **more}), frozenset({"b1", "b2", "b3"})
     controllers = frozenset[str]() if kraft else frozenset({"b3"})
     assert {name for name in brokers if moves_controller(fault, name, brokers, kraft, controllers)} == moved
+
+
+def test_a_fault_that_ended_on_one_node_first_is_a_row_for_each_end() -> None:
+    whole = row("pause", injecting_ns=1, healing_ns=8, healed_ns=9, nodes_without_effect=["b2"], nodes_not_known=["b2"])
+    assert by_end(whole) == [whole]
+    asked = row(ELECTION, nodes=[], healed_ns=9)
+    assert by_end(asked) == [asked]
+    first, last = by_end({**whole, "evidence": '{"ended": {"b1": 5}}'})
+    assert (acted_on(first), first["healing_ns"], first["healed_ns"], in_doubt(first)) == ({"b1"}, 5, 5, False)
+    assert (last["nodes"], last["healing_ns"], last["healed_ns"], in_doubt(last)) == (["b2"], 9, 9, True)
+    still = by_end({**whole, "healed_ns": None, "evidence": '{"ended": {"b1": 5}}'})
+    assert [(one["nodes"], one["healed_ns"]) for one in still] == [(["b1"], 5), (["b2"], None)]

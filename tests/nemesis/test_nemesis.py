@@ -613,6 +613,18 @@ def test_a_cut_whose_rules_somebody_removed_may_have_acted_until_then(
     assert (rows.last("cut")["nodes_without_effect"], rows.last("cut")["nodes_not_known"]) == (["b2"], ["b2"])
 
 
+def test_when_it_ended_on_some_of_its_nodes_is_told(nemesis: Nemesis, rows: Rows) -> None:
+    nemesis.inject(fault("pause", target=("b1", "b2")), "still")
+    nemesis.heal_all(("b2",))
+    nemesis.heal_all()
+    last = rows.last("still")
+    ended = json.loads(last["evidence"])["ended"]
+    assert ended["b1"] < ended["b2"] <= last["healed_ns"]
+    nemesis.inject(fault("pause", target=("b1", "b2")), "again")
+    nemesis.heal_all()
+    assert "ended" not in json.loads(rows.last("again")["evidence"])
+
+
 class StartsB2AtTheSecondTime(FakeShell):
     tries = 0
 
