@@ -39,7 +39,7 @@ class Records:
     @property
     def event(self) -> LossEvent | None:
         """The event that took the records."""
-        return None if self.range.decision is None else self.range.decision.event
+        return None if self.range.decision is None else self.range.decision.taken_by
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,9 @@ def facts(
     term = led[record_range.term - 1] if record_range.term else None
     following = led[record_range.term] if record_range.term < len(led) else None
     decision = record_range.decision
-    if decision is not None and decision.event is not None and decision.event.epoch is not None:
-        following = led[decision.event.term] if decision.event.term is not None else following
+    taken_by = None if decision is None else decision.taken_by
+    if taken_by is not None and taken_by.epoch is not None:
+        following = led[taken_by.term] if taken_by.term is not None else following
     isrs = [] if term is None else isrs_of(seen, term, record_range, names)
     elected = None
     if following is not None:
@@ -159,7 +160,7 @@ def facts(
 def _decided(decision: Decision, names: Mapping[int, str]) -> dict[str, Any]:
     """The keys of a run for its standing and the reason, the brokers that must have had its records, and the event that
     took them."""
-    event, ruling = decision.event, decision.ruling
+    event, ruling = decision.taken_by, decision.ruling
     groups = {"must": decision.must, "need_not": decision.need_not, "unknown": decision.unknown}
     taken_by = None
     if event is not None:

@@ -80,7 +80,8 @@ class Decision:
     """The standing of lost records, and the reason.
 
     ``term``: the term to which they belong, if known. ``may_have``: the terms whose leaders may have taken them, as
-    the settings permit. ``possible_terms``: the terms to which they may belong.
+    the settings permit. ``possible_terms``: the terms to which they may belong. ``only_event``: whether no other event
+    may have taken them instead of ``event``, which the settings permit as well.
     """
 
     ruling: Ruling
@@ -91,6 +92,12 @@ class Decision:
     term: int | None = None
     may_have: frozenset[int] = frozenset()
     possible_terms: tuple[PossibleTerm, ...] = field(default=(), compare=False)
+    only_event: bool = True
+
+    @property
+    def taken_by(self) -> LossEvent | None:
+        """The event that took them, if that is known."""
+        return self.event if self.only_event else None
 
     @property
     def standing(self) -> Standing:

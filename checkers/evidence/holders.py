@@ -111,11 +111,11 @@ def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision
     of_any = tuple(dict.fromkeys(possible for one in each for possible in one.possible_terms))
     first = replace(_of_any(each), possible_terms=of_any)
     if len({one.standing for one in each}) == 1:
-        event = first.event if len({one.event for one in each}) == 1 else None
-        if first.standing is Standing.PERMITTED and _may_matter(evidence, case, event):
+        first = replace(first, only_event=first.only_event and len({one.event for one in each}) == 1)
+        if first.standing is Standing.PERMITTED and _may_matter(evidence, case, first.taken_by):
             why = undecided(anomaly, _IN_PART + first.ruling.because)
             return replace(first, ruling=why, event=None, may_have=frozenset())
-        return replace(first, event=event) if first.standing is Standing.PERMITTED else first
+        return first
     supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
     because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"
     return replace(first, ruling=undecided(anomaly, because), may_have=supposed.may_have)
@@ -222,7 +222,7 @@ def _of_several(
     standings = {*(one.standing for one in each), *([] if unseen is None else [unseen])}
     first = _of_any(each, of_unseen=unseen is not None)
     if len(standings) == 1 and standings != {Standing.UNDECIDED}:
-        return first if len({one.event for one in each}) == 1 else replace(first, event=None)
+        return replace(first, only_event=len({one.event for one in each}) == 1)
     names = " or ".join(dict.fromkeys(evidence.name(elections.terms[number].leader) for number in numbers))
     why = f"either of two leaders may have acknowledged it: {names}"
     if unseen is not None:

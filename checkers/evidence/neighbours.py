@@ -142,7 +142,15 @@ def _taken_too(decision: Decision, beside: Decision | None) -> Decision:
     if must == beside.must and len({one.term for one in each}) <= 1:
         return beside
     unknown = (decision.must | decision.unknown | decision.need_not) - must - need_not
-    return replace(decision, ruling=beside.ruling, event=beside.event, must=must, unknown=unknown, need_not=need_not)
+    return replace(
+        decision,
+        ruling=beside.ruling,
+        event=beside.event,
+        only_event=beside.only_event,
+        must=must,
+        unknown=unknown,
+        need_not=need_not,
+    )
 
 
 def _chain(

@@ -1815,7 +1815,7 @@ def test_what_either_of_two_permitted_events_may_have_taken_has_none_of_them(sen
     """b3 goes on at the record's place."""
     log = ("final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "final late @6 e2", "end 0..7")
     found = decided(f"send r ok @5 t{sent}", *_THREE_LED, *log, **ALONE)
-    assert (found.standing, found.event and found.event.epoch) == (PERMITTED, taken_by)
+    assert (found.standing, found.taken_by and found.taken_by.epoch) == (PERMITTED, taken_by)
 
 
 @pytest.mark.parametrize(

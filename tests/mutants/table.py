@@ -144,7 +144,11 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("if elections is not None and kraft:", "if elections is not None:", "ZooKeeper's controller is a replica"),
         ("event=None, may_have=frozenset())", "event=None)", "a neighbour takes a doubt back"),
         ("(in_doubt(row) and asked_by_hand(row, case.of))", "in_doubt(row)", "a doubt elsewhere matters"),
-        ("if len({one.event for one in each}) == 1 else replace(first, event=None)", "", "the first of two events"),
+        (
+            "return replace(first, only_event=len(",
+            "return replace(first, only_event=0 < len(",
+            "the first of two events",
+        ),
         (
             "anomaly.by_coordinator or evidence",
             "anomaly.by_coordinator and evidence",
