@@ -96,8 +96,8 @@ class Decision:
 
     @property
     def taken_by(self) -> LossEvent | None:
-        """The event that took them, if that is known."""
-        return self.event if self.only_event else None
+        """The event that took them. If they are permitted, and another permitted event may have taken them: None."""
+        return self.event if self.only_event or self.standing is not Standing.PERMITTED else None
 
     @property
     def standing(self) -> Standing:

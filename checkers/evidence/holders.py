@@ -114,7 +114,7 @@ def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision
         first = replace(first, only_event=first.only_event and len({one.event for one in each}) == 1)
         if first.standing is Standing.PERMITTED and _may_matter(evidence, case, first.taken_by):
             why = undecided(anomaly, _IN_PART + first.ruling.because)
-            return replace(first, ruling=why, event=None, may_have=frozenset())
+            return replace(first, ruling=why, may_have=frozenset())
         return first
     supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
     because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"

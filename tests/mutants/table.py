@@ -142,7 +142,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("else max(event.at_ns, case.until_ns)", "else event.at_ns", "a doubt ends with an earlier election"),
         ("and over(row) >= since_ns", "", "a doubt that was over matters"),
         ("if elections is not None and kraft:", "if elections is not None:", "ZooKeeper's controller is a replica"),
-        ("event=None, may_have=frozenset())", "event=None)", "a neighbour takes a doubt back"),
+        ("ruling=why, may_have=frozenset())", "ruling=why)", "a neighbour takes a doubt back"),
         ("(in_doubt(row) and asked_by_hand(row, case.of))", "in_doubt(row)", "a doubt elsewhere matters"),
         (
             "return replace(first, only_event=len(",
