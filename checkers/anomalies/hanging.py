@@ -2,7 +2,7 @@
 marker is missing. If not, the write came late, and began a transaction that no coordinator knows of (KAFKA-14402).
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,11 +21,12 @@ _TIMEOUT_MS = 60_000
 
 def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
     """Whether the write at the last stable offset was acknowledged or read there before its producer asked for the end
-    of its transaction. False if the history does not show it.
+    of its transaction. False if the history does not show it. An acknowledgement without an offset counts if the write
+    was read there.
 
     None if the transaction may have ended before that: its timeout was over; or a fault may have held back the request
     for an earlier end of the same producer, which then ended this transaction (KAFKA-17754). None, too, if nobody knows
-    which write stands there, and it may be one that was acknowledged in time, but without its offset.
+    which write stands there, or whether its acknowledgement is of a copy below, and it may be one in time.
     """
     in_log = (pc.field("topic") == of[0]) & (pc.field("partition") == of[1])
     here = in_log & (pc.field("offset") == ends.last_stable)
@@ -35,12 +36,27 @@ def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
     read = in_log & pc.field("record_id").isin(pa.array(read_ns, pa.int64()))
     acknowledged = here & (pc.field("outcome") == "ok")
     written = stored.rows("sends", (acknowledged | read) & pc.is_valid(pc.field("transaction")))
-    each = [_before_its_end(stored, send, ends, read_ns.get(send["record_id"])) for send in written]
-    if not each and not read_ns:
+    if not written and not read_ns:
         return None if _any_in_time(stored, _may_stand_there(stored, in_log, ends)) else False
-    if not each or False in each:
+    copied = _found_below(stored, in_log, ends, (send for send in written if send["offset"] is None))
+    each = {
+        _before_its_end(stored, send, answered, read_ns.get(send["record_id"]))
+        for send in written
+        for answered in _acknowledged_there(send, ends, copied)
+    }
+    if not each:
         return False
-    return None if None in each else True
+    return each.pop() if len(each) == 1 else None
+
+
+def _acknowledged_there(send: Row, ends: StableEnds, copied: Container[int]) -> Sequence[bool]:
+    """Whether the acknowledgement of a write at the last stable offset is of that write; both answers if it may be of
+    a copy. ``copied``: the writes that stand below, too."""
+    if send["outcome"] != "ok":
+        return (False,)
+    if send["offset"] is not None:
+        return (send["offset"] == ends.last_stable,)
+    return (True, False) if send["record_id"] in copied else (True,)
 
 
 def _may_stand_there(stored: StoredRun, in_log: pc.Expression, ends: StableEnds) -> list[Row]:
@@ -50,11 +66,16 @@ def _may_stand_there(stored: StoredRun, in_log: pc.Expression, ends: StableEnds)
     silent = in_log & (pc.field("outcome") == "ok") & pc.is_null(pc.field("offset"))
     silent &= pc.is_valid(pc.field("transaction"))
     sends = [*stored.rows("sends", silent)]
-    ids = pc.field("record_id").isin(pa.array({send["record_id"] for send in sends}, pa.int64()))
-    below = in_log & ids & pc.field("intact") & (pc.field("phase") == Phase.FINAL)
-    below &= pc.field("offset") < ends.last_stable
-    read = {row["record_id"] for row in (stored.rows("reads", below) if sends else ())}
-    return [send for send in sends if send["record_id"] not in read]
+    elsewhere = _found_below(stored, in_log, ends, sends)
+    return [send for send in sends if send["record_id"] not in elsewhere]
+
+
+def _found_below(stored: StoredRun, in_log: pc.Expression, ends: StableEnds, sends: Iterable[Row]) -> set[int]:
+    """Which of these writes the final read found below the last stable offset."""
+    ids = {send["record_id"] for send in sends}
+    below = in_log & pc.field("record_id").isin(pa.array(ids, pa.int64())) & pc.field("intact")
+    below &= (pc.field("phase") == Phase.FINAL) & (pc.field("offset") < ends.last_stable)
+    return {row["record_id"] for row in (stored.rows("reads", below) if ids else ())}
 
 
 def _any_in_time(stored: StoredRun, acknowledged: Iterable[Row]) -> bool:
@@ -71,14 +92,15 @@ def _any_in_time(stored: StoredRun, acknowledged: Iterable[Row]) -> bool:
     )
 
 
-def _before_its_end(stored: StoredRun, send: Row, ends: StableEnds, read_ns: int | None) -> bool | None:
+def _before_its_end(stored: StoredRun, send: Row, answered: bool, read_ns: int | None) -> bool | None:
+    """``answered``: its acknowledgement counts."""
     # (Another incarnation of the producer has another epoch: its requests for ends cannot end this transaction.)
     mine = (pc.field("worker") == send["worker"]) & (pc.field("incarnation") == send["incarnation"])
     own = stored.rows("transactions", mine)
     its = next((row for row in own if row["transaction"] == send["transaction"]), None)
     if its is None:
         return False
-    acknowledged = [send["completed_ns"]] if send["outcome"] == "ok" and send["offset"] == ends.last_stable else []
+    acknowledged = [send["completed_ns"]] if answered else []
     there = [*acknowledged, *([] if read_ns is None else [read_ns])]
     if not there or (its["ending_ns"] is not None and its["ending_ns"] <= min(there)):
         return False

@@ -16,6 +16,10 @@ TWO = (
 )
 #: A copy of a stands where the log is no longer stable.
 COPY = ("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "stable @2 high=3")
+#: It was acknowledged without an offset, and is read where the log is no longer stable, after its end was asked for.
+SILENT = ("txn 1 commit info 0..5..", "send a ok x1 t1..2", "live a @1 r4 t7", "stable @1 high=2")
+#: Another worker's record stood there before, and came after its end.
+OTHER = ("txn 5 abort ok 0..1..2 w1", "send x info x5 w1 t0.1..", "live x @0 r4 t3", "txn 1 commit info 4..")
 UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high=1")
 
 
@@ -59,6 +63,17 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
         (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "live a @0 r4 t7", "stable @3 high=4"), None),
         (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "final a @0 p1", "stable @3 high=4"), None),
         (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "final a @5", "stable @3 high=6"), None),
+        (SILENT, True),
+        (("txn 1 commit info 0..", *SILENT[1:], "txn 2 commit ok 3..5..6 i1"), True),
+        ((SILENT[0], "send a ok x1 t1..5", *SILENT[2:]), False),
+        ((SILENT[0], "send a ok x1 t1..5", "live a @1 r4 t4", SILENT[3]), True),
+        ((SILENT[0], "send a info x1 t1..2", *SILENT[2:]), False),
+        ((*SILENT, "final a @0"), None),
+        ((*SILENT, "final a @0 p1"), True),
+        ((SILENT[0], "send a ok x1 t1..5", *SILENT[2:], "final a @0"), False),
+        ((*OTHER, "send a ok @0 x1 t5..6", "stable @0 high=1"), None),
+        ((*OTHER, "send a ok @0 x1 t5..64", "stable @0 high=1"), None),
+        ((*OTHER, "send a ok @0 x1 w1 t5..6", "stable @0 high=1"), False),
         ((TWO[0], *(f"{line} i1" for line in TWO[1:2]), "send b ok @2 x2 i1 t8..9", TWO[4], "fault f b1 5..6"), True),
     ],
     ids=[
@@ -88,7 +103,12 @@ UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high
             "so, and it stands in another partition",
             "so, and it stands above",
         ),
-        *("an end before without an answer", "an end of its first incarnation"),
+        "an end before without an answer",
+        *("acknowledged without an offset, and read there late", "so, and its producer was replaced"),
+        *("both after its end was asked for", "and read before", "without an answer, and read there late"),
+        *("so acknowledged, and it stands below, too", "and in another partition, too", "below, too, and all late"),
+        *("in time where another came late", "late where another came late", "of no transaction known"),
+        "an end of its first incarnation",
     ],
 )
 def test_the_first_write_came_in_time_if_it_is_known_to_be_there_before_the_end(
