@@ -145,22 +145,29 @@ def diverged(history: History) -> DataFrame:
 
 
 def _lacking(history: History) -> DataFrame:
-    """Acknowledged records of the final log at whose offset a follower in the ISR served nothing, though it served
-    records behind them, or the end of its log was behind them. (A follower serves only up to the high watermark that it
-    knows.)
+    """Records of the final log at whose offset a follower in the ISR served nothing, though it served records behind
+    them; and acknowledged ones behind all that it served, but before the end of its log. (A follower serves only up to
+    the high watermark that it knows: what is below was committed, acknowledged or not. Where retention deleted, it may
+    have deleted more on the follower: what was not acknowledged counts only behind something that it served.)
 
     Returns: topic, partition, offset, record_id, record, broker, read_ns (of the final read), stand
     """
     served = history.reads.where("phase = 'replica'").selectExpr(
         f"reader - {FINAL_READER} as broker", *PARTITION, "offset", f"{OFFSET_BLOCK} as block", f"{OFFSET_BIT} as bit"
     )
-    blocks = served.groupBy(*_REPLICA, "block").agg(F.bit_or("bit").alias("served"), F.max("offset").alias("last"))
-    came = blocks.selectExpr(*_REPLICA, "last + 1 as reach").unionByName(
+    own = F.bit_or("bit").alias("served"), F.min("offset").alias("first"), F.max("offset").alias("last")
+    blocks = served.groupBy(*_REPLICA, "block").agg(*own)
+    came = blocks.selectExpr(*_REPLICA, "last + 1 as reach", "first", "last").unionByName(
         history.table("positions")
         .where(f"event = 'end-of-partition' and offset is not null and reader > {FINAL_READER}")
-        .selectExpr(f"reader - {FINAL_READER} as broker", *PARTITION, "offset as reach")
+        .selectExpr(f"reader - {FINAL_READER} as broker", *PARTITION, "offset as reach", "null as first", "null as last")
     )
-    reach = came.groupBy(*_REPLICA).agg(F.max("reach").alias("reach"))
+    reach = (
+        came.groupBy(*_REPLICA)
+        .agg(F.max("reach").alias("reach"), F.min("first").alias("first"), F.max("last").alias("last"))
+        .join(F.broadcast(history.log_ends.select(*PARTITION, "log_start")), on=PARTITION, how="left")
+        .selectExpr(*_REPLICA, "reach", "if(log_start > 0, first, -1) as first", "last")
+    )
     final = history.reads.where("phase = 'final' and intact and record_id is not null").selectExpr(
         *_OFFSET, "record_id", "read_ns", f"{OFFSET_BLOCK} as block", f"{OFFSET_BIT} as bit"
     )
@@ -168,15 +175,16 @@ def _lacking(history: History) -> DataFrame:
         final.groupBy(*PARTITION, "block")
         .agg(F.bit_or("bit").alias("stand"))
         .join(F.broadcast(reach), on=PARTITION, how="inner")
-        .join(blocks.drop("last"), on=[*_REPLICA, "block"], how="left")
-        .selectExpr(*_REPLICA, "block", "reach", "stand & ~coalesce(served, 0L) as bits")
+        .join(blocks.select(*_REPLICA, "block", "served"), on=[*_REPLICA, "block"], how="left")
+        .selectExpr(*_REPLICA, "block", "reach", "first", "last", "stand & ~coalesce(served, 0L) as bits")
         .where("bits != 0 and shiftleft(block, 6) < reach")
     )
-    acknowledged = history.sends.where("outcome = 'ok'").select(*PARTITION, "record_id")
+    acknowledged = history.sends.where("outcome = 'ok'").selectExpr(*PARTITION, "record_id", "true as acknowledged")
     return (
         final.join(missing, on=[*PARTITION, "block"], how="inner")
         .where("bits & bit != 0 and offset < reach")
-        .join(acknowledged, on=acknowledged.columns, how="left_semi")
+        .join(acknowledged, on=[*PARTITION, "record_id"], how="left")
+        .where("acknowledged or first < offset and offset < last")
         .groupBy(*_OFFSET, "record_id", "broker")
         .agg(F.min("read_ns").alias("read_ns"))
         .selectExpr(*_OFFSET, "record_id", "record_id as record", "broker", "read_ns", "array(record_id) as stand")

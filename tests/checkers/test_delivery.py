@@ -439,9 +439,21 @@ FOLLOWERS = [
         *("send a ok @0", "send b ok @1", "final a @0", "final b @1", "end 0..2", "replica a @0 r1"),
     ),
     case(
-        "nobody promised what was not acknowledged",
-        *("send a ok @0", "send b info", "send c ok @2", "final a @0", "final b @1", "final c @2", "end 0..3"),
-        *("replica a @0 r1", "replica c @2 r1"),
+        "what stands below something that it gave was committed, acknowledged or not",
+        *("send a info", "send b info", "send c ok @2", "final a @0", "final b @1", "final c @2", "end 0..3"),
+        "replica c @2 r1",
+        diverged="a b",
+    ),
+    case(
+        "nobody promised what was not acknowledged, behind all that it gave",
+        *("send a ok @0", "send b info", "final a @0", "final b @1", "end 0..2", "replica a @0 r902"),
+        "place r902 end-of-partition @2",
+    ),
+    case(
+        "where retention deleted, it may have deleted more of its log; not in the middle of that",
+        *("send a info", "send b info", "send c info", "send d ok @6"),
+        *("final a @3", "final b @4", "final c @5", "final d @6", "end 3..7", "replica b @4 r1", "replica d @6 r1"),
+        diverged="c",
     ),
     case(
         "where the final log has nothing it lacks nothing, and what is damaged there it has",

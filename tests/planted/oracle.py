@@ -46,7 +46,7 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
     _what_was_in_the_log(found, _phase(proven, "final"), _proven(lasting, sends), ends)
     _copies(found, [*_phase(proven, "final"), *_phase(proven, "live")])
     _offsets(found, sends, reads)
-    _replicas(found, reads, sends, [] if committed is not None else ends)
+    _replicas(found, reads, sends, ends, committed is None)
     _epochs(found, reads)
     _order(found, sends, log, ends, log)
     from_the_start = [{**p, "offset": 0} if p["event"] in _PLACED else p for p in positions]
@@ -179,18 +179,21 @@ def _epochs(found: Sets, reads: list[Row]) -> None:
                 found["epoch_fell"].add(a["record_id"])
 
 
-def _replicas(found: Sets, reads: list[Row], sends: list[Row], ends: list[Row]) -> None:
+def _replicas(found: Sets, reads: list[Row], sends: list[Row], ends: list[Row], shows_all: bool) -> None:
     acknowledged = {(slot(s), s["record_id"]) for s in sends if s["outcome"] == "ok"}
+    cut = {slot(e) for e in ends if e["log_start"] > 0}
     for follower in {(r["reader"], slot(r)) for r in _phase(reads, "replica")}:
         has = {r["offset"] for r in _phase(reads, "replica") if (r["reader"], slot(r)) == follower}
         for f in _phase(reads, "final"):
-            wanted = f["intact"] and (slot(f), f["record_id"]) in acknowledged
-            if wanted and slot(f) == follower[1] and f["offset"] < max(has) and f["offset"] not in has:
+            inside = slot(f) not in cut or f["offset"] > min(has)
+            wanted = f["record_id"] is not None and (inside or (slot(f), f["record_id"]) in acknowledged)
+            if f["intact"] and wanted and slot(f) == follower[1] and f["offset"] < max(has) and f["offset"] not in has:
                 found["diverged"].add(f["record_id"])
     whole = [r for r in reads if r["intact"]]
     for r in _phase(whole, "replica"):
         here = [f["record_id"] for f in _phase(whole, "final") if slot(f) == slot(r) and f["offset"] == r["offset"]]
-        of = [e for e in ends if slot(e) == slot(r) and e["complete"] and e["log_start"] <= r["offset"] < e["log_end"]]
+        ended = [e for e in ends if shows_all and slot(e) == slot(r) and e["complete"]]
+        of = [e for e in ended if e["log_start"] <= r["offset"] < e["log_end"]]
         read = any(slot(f) == slot(r) and f["offset"] == r["offset"] for f in _phase(reads, "final"))
         if r["record_id"] not in here and (here or (of and not read)):
             found["diverged"].add(r["record_id"])

@@ -413,7 +413,7 @@ PLOTS: tuple[Plot, ...] = (
         twin_of=("diverged",),
     ),
     Plot("a hole of a follower", "ok", _amid(_seen(replica=False)), ("diverged",)),
-    Plot("not on a follower, undecided", "info", _amid(_seen(replica=False)), twin_of=("diverged",)),
+    Plot("a hole of a follower, undecided", "info", _amid(_seen(replica=False)), ("diverged",)),
     Plot("of an epoch that had ended", "ok", _amid(_seen(fallen=frozenset({"final"}))), ("epoch_fell",)),
     Plot("read under another epoch", "ok", _amid(_seen(fallen=frozenset({"live"}))), twin_of=("epoch_fell",)),
     Plot("rewritten, gone", "info", _written_over(remains=False, read=True), ("rewritten_offset", "vanished")),
