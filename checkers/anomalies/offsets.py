@@ -160,7 +160,9 @@ def _lacking(history: History) -> DataFrame:
     came = blocks.selectExpr(*_REPLICA, "last + 1 as reach", "first", "last").unionByName(
         history.table("positions")
         .where(f"event = 'end-of-partition' and offset is not null and reader > {FINAL_READER}")
-        .selectExpr(f"reader - {FINAL_READER} as broker", *PARTITION, "offset as reach", "null as first", "null as last")
+        .selectExpr(
+            f"reader - {FINAL_READER} as broker", *PARTITION, "offset as reach", "null as first", "null as last"
+        )
     )
     reach = (
         came.groupBy(*_REPLICA)

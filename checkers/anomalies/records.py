@@ -17,8 +17,11 @@ from harness.history.schema import SEQUENCE_BITS, TRANSACTION
 #: The columns of every anomaly of a record. ``sent_ns`` and ``acknowledged_ns`` are null if that never happened.
 RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "sent_ns", "acknowledged_ns"]
 
-#: SQL on ``transactions``: its producer requested the commit, and the coordinator may have got the request.
-ASKED_TO_COMMIT = "intent = 'commit' and ending_ns is not null and outcome != 'fail'"
+#: SQL on ``transactions`` with ``failed_ns``: its producer requested the commit, and the coordinator may have got it.
+_ASKED = (
+    "intent = 'commit' and ending_ns is not null"
+    " and (outcome = 'ok' or outcome = 'info' and coalesce(failed_ns > ending_ns, true))"
+)
 
 _LIVE = "phase = 'live' and intact"
 #: SQL on reads: the least and the greatest leader epoch that consumers received.
@@ -203,6 +206,23 @@ def vanished(candidates: Candidates) -> DataFrame:
     return timed.selectExpr(*OF_READ, "read_ns", "read_epoch", "last_read_ns", *others)
 
 
+def with_asked(history: History) -> DataFrame:
+    """The rows of ``transactions``, each with ``asked``: whether its producer requested the commit, as far as is known.
+
+    If a record failed, it requested an abort, whatever was intended (workloads/clients/transacting.py; librdkafka
+    refuses the commit, too: rdkafka.h, rd_kafka_commit_transaction). Then ``ending_ns`` is the time of that request.
+    """
+    failed_ns = "if(outcome = 'fail', -1, completed_ns)"  # one that was refused may be known only later
+    failed = (
+        history.table("sends")
+        .where("transaction is not null and outcome != 'ok'")
+        .groupBy(*TRANSACTION)
+        .agg(F.expr(f"min({failed_ns})").alias("failed_ns"))
+    )
+    rows = history.transactions.join(failed, on=TRANSACTION, how="left")
+    return rows.select(*history.transactions.columns, F.expr(_ASKED).alias("asked"))
+
+
 def _by_epoch(reads: DataFrame) -> DataFrame:
     """One row for each offset, record and known leader epoch; or for each offset and record of which no epoch is known.
 
@@ -235,7 +255,7 @@ def _must_remain(candidates: Candidates) -> DataFrame:
         return live
     plain = candidates.sends("transaction is null").select(*PARTITION, "record_id")
     seen = live.where(f"not ({history.read_committed})").join(plain, on=plain.columns, how="left_semi")
-    asked = history.transactions.where(ASKED_TO_COMMIT).select(*TRANSACTION)
+    asked = with_asked(history).where("asked").select(*TRANSACTION)
     hidden = candidates.sends("transaction is not null").join(asked, on=asked.columns, how="left_anti")
     committed = live.where(history.read_committed).join(hidden, on=[*PARTITION, "record_id"], how="left_anti")
     return committed.unionByName(seen)

@@ -1,7 +1,8 @@
 """Transactions: what read_committed must never show, and whether the log has each transaction completely or not at all.
 
-The commit of a transaction was *requested* if its intent is commit and its row has ``ending_ns``: a row is journalled
-before the producer does what it announces (harness.history.schema.TRANSACTIONS). If the producer learned that the
+The commit of a transaction was *requested* if its intent is commit, its row has ``ending_ns``, and no record of it is
+known to have failed by then: a row is journalled before the producer does what it announces
+(harness.history.schema.TRANSACTIONS), and after a failure that is an abort. If the producer learned that the
 commit succeeded, the transaction is *committed*. If the commit was requested but its result is not known, the
 transaction is *unknown*: the log may have all of it, or nothing.
 """
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies import cycles
 from checkers.anomalies.hanging import in_time
-from checkers.anomalies.records import ASKED_TO_COMMIT, DELIVERED, OF_READ, OF_WORKER, with_deliveries
+from checkers.anomalies.records import DELIVERED, OF_READ, OF_WORKER, with_asked, with_deliveries
 from checkers.history import PARTITION, History
 from checkers.scan.in_log import proven
 from checkers.scan.record_bits import computed_once
@@ -45,7 +46,7 @@ def aborted_read(history: History) -> DataFrame:
     with read_committed, only records of committed transactions are returned (KIP-98, 4; consumer configuration,
     isolation.level). Returns: RECORD, transaction, intent, read_ns
     """
-    never = history.transactions.where(f"not ({ASKED_TO_COMMIT})").select(*TRANSACTION, "intent")
+    never = with_asked(history).where("not asked").select(*TRANSACTION, "intent")
     return _delivered_of(history, never).selectExpr(*OF_READ, "transaction", "intent", "read_ns")
 
 
@@ -57,7 +58,7 @@ def early_read(history: History) -> DataFrame:
     Guarantee: read_committed returns records up to the last stable offset, which an open transaction holds back
     (KIP-98, 4). Returns: RECORD, transaction, read_ns, ending_ns (the earliest possible time of the request), by_itself
     """
-    asked = history.transactions.where(ASKED_TO_COMMIT).select(*TRANSACTION, "ending_ns")
+    asked = with_asked(history).where("asked").select(*TRANSACTION, "ending_ns")
     if cycles.reads_transactionally(history):
         asked = asked.join(cycles.not_committed_before(history), on=TRANSACTION, how="left").selectExpr(
             *TRANSACTION, "greatest(ending_ns, least_ns) as ending_ns"
@@ -124,7 +125,7 @@ def standing(history: History) -> DataFrame:
     """
     if history.run_file.configuration.isolation_level != "read_committed":
         return _standing(history, history.transactions.where("false"))
-    return _standing(history, history.transactions.where(ASKED_TO_COMMIT))
+    return _standing(history, with_asked(history).where("asked"))
 
 
 def _standing(history: History, asked: DataFrame) -> DataFrame:
@@ -172,13 +173,13 @@ def report(history: History) -> dict[str, Any]:
         "committed": "outcome = 'ok' and intent = 'commit'",
         "aborted": "outcome = 'ok' and intent = 'abort'",
         "failed": "outcome = 'fail'",
-        "abort_unknown": "outcome = 'info' and intent = 'abort'",
+        "abort_unknown": "outcome = 'info' and (intent = 'abort' or ending_ns is not null and not asked)",
         "never_ended": "outcome = 'info' and intent = 'commit' and ending_ns is null",
-        "unknown": f"outcome = 'info' and {ASKED_TO_COMMIT}",
+        "unknown": "outcome = 'info' and asked",
     }
-    [totals] = history.transactions.agg(
-        *(F.expr(f"count_if({sql})").alias(name) for name, sql in counts.items())
-    ).collect()
+    [totals] = (
+        with_asked(history).agg(*(F.expr(f"count_if({sql})").alias(name) for name, sql in counts.items())).collect()
+    )
     unknown = standing(history).where("outcome = 'info'")
     [resolved] = unknown.agg(
         F.expr("count_if(found = written)").alias("whole"),

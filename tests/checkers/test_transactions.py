@@ -100,6 +100,42 @@ CASES = [
         *BOTH_ENDS,
         aborted_read="a c",
     ),
+    *(
+        case(
+            f"nor was its commit asked for if a record was known to have {failed}",
+            *("txn 1 commit info 0..5..", "send a ok @0 x1 t1..2", f"send b {record}", "live a @0 r3 t8", "final a @0"),
+            *("end 0..2", "end 0..2 p1"),
+            aborted_read="a",
+        )
+        for failed, record in (
+            ("failed", "fail p1 x1 t1..3"),
+            ("been given up", "info p1 x1 t1..3"),
+            ("been given up just then", "info p1 x1 t1..5"),
+        )
+    ),
+    *(
+        case(
+            f"it may have been asked for if a record {without}",
+            *("txn 1 commit info 0..5..", "send a ok @0 x1 t1..2", f"send b {record}", "live a @0 r3 t8", "final a @0"),
+            *("end 0..2", "end 0..2 p1"),
+            fractured="b",
+        )
+        for without, record in (
+            ("was given up only later", "info p1 x1 t1..5.1"),
+            ("has no report", "info p1 x1 t1.."),
+        )
+    ),
+    case(
+        "one that failed in another transaction of that number is no matter",
+        *("txn 1 commit info 0..5..", "send a ok @0 x1 t1..2", "send b fail p1 x1 w1 t1..3", "live a @0 r3 t8"),
+        *("txn 1 abort ok 0..5..6 w1", "final a @0", "end 0..2", "end 0..2 p1"),
+    ),
+    case(
+        "what was not asked for and is gone was aborted, and has not vanished",
+        *("txn 1 commit info 0..5..", "send a ok @0 x1 t1..2", "send b fail p1 x1 t1..3", "live a @0 r3 t8"),
+        *("end 0..2", "end 0..2 p1"),
+        aborted_read="a",
+    ),
     case(
         "a producer that was killed in the middle left nothing to read, and nothing is lost",
         *("txn 1 commit info 0..", *TWO, "live a @0 r4 t2", *BOTH_ENDS),
@@ -411,7 +447,7 @@ def test_what_is_counted_is_transactions_however_many_of_their_records_are_missi
 
 #: Each condition turned round, as text of checkers/anomalies/transactions.py: tests/planted/test_mutants.py kills them.
 INVERSIONS = {
-    "aborted_read": ('where(f"not ({ASKED_TO_COMMIT})")', "where(ASKED_TO_COMMIT)"),
+    "aborted_read": ('where("not asked")', 'where("asked")'),
     "early_read": ("read_ns < ending_ns", "read_ns >= ending_ns"),
     "read_cycle": ("reader < writer", "reader > writer"),
     "fractured": ("0 < found and found < records", "found = 0"),

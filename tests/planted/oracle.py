@@ -28,7 +28,7 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
         ends = [{**e, "complete": e["complete"] and slot(e) not in unstable} for e in ends]
         plain = {(slot(s), s["record_id"]) for s in sends if s["transaction"] is None}
         given = [r for r in lasting if r["reader"] in committed]
-        asked = {_of(t) for t in tables["transactions"] if not _never_asked(t)}
+        asked = {_of(t) for t in tables["transactions"] if not _never_asked(t, sends)}
         within = [s for s in sends if s["transaction"] is not None]
         hidden = {(slot(s), s["record_id"]) for s in within if _of(s) not in asked}
         shown = [r for r in given if (slot(r), r["record_id"]) not in hidden]
@@ -294,7 +294,7 @@ def _transactions(found: Sets, transactions: list[Row], sends: list[Row], shown:
     for t in transactions:
         of_it = [s for s in sends if _of(s) == _of(t)]
         given = [r for r in shown if r["intact"] and r["record_id"] in {s["record_id"] for s in of_it}]
-        if _never_asked(t):
+        if _never_asked(t, sends):
             found["aborted_read"] |= {r["record_id"] for r in given}
             continue
         found["early_read"] |= {r["record_id"] for r in given if r["read_ns"] < t["ending_ns"]}
@@ -308,9 +308,14 @@ def _transactions(found: Sets, transactions: list[Row], sends: list[Row], shown:
             found["committed_lost"] |= {*missing}
 
 
-def _never_asked(transaction: Row) -> bool:
-    """Whether nobody asked to commit it, or was refused."""
-    return transaction["intent"] == "abort" or transaction["ending_ns"] is None or transaction["outcome"] == "fail"
+def _never_asked(transaction: Row, sends: list[Row]) -> bool:
+    """Whether nobody asked to commit it, or was refused, or had to abort it since a record had failed."""
+    ending_ns = transaction["ending_ns"]
+    if transaction["intent"] == "abort" or ending_ns is None or transaction["outcome"] == "fail":
+        return True
+    of_it = [s for s in sends if _of(s) == _of(transaction)]
+    given_up = [s for s in of_it if s["outcome"] == "info" and (s["completed_ns"] or ending_ns + 1) <= ending_ns]
+    return transaction["outcome"] == "info" and bool(given_up or [s for s in of_it if s["outcome"] == "fail"])
 
 
 def _dependencies(found: Sets, transactions: list[Row], sends: list[Row], given: list[Row]) -> None:
@@ -329,8 +334,7 @@ def _dependencies(found: Sets, transactions: list[Row], sends: list[Row], given:
             begun.setdefault(writer, (s["invoked_ns"], *writer))
             if reader in known and writer != reader:
                 was_given[writer][reader].append((r["read_ns"], r["record_id"]))
-            asked = reader in known and known[reader]["intent"] == "commit" and known[reader]["ending_ns"] is not None
-            if writer == reader and asked and known[reader]["outcome"] != "fail":
+            if writer == reader and reader in known and not _never_asked(known[reader], sends):
                 found["early_read"].add(r["record_id"])
     for origin in [*was_given]:
         reached, new = set[Any](), {one for one in was_given[origin] if begun[one] < begun[origin]}
@@ -343,8 +347,7 @@ def _dependencies(found: Sets, transactions: list[Row], sends: list[Row], given:
             closing = was_given.get(one, {}).get(origin)
             if closing:
                 found["read_cycle"].add(min(closing)[1])
-            asked = known[one]["intent"] == "commit" and known[one]["ending_ns"] is not None
-            if asked and known[one]["outcome"] != "fail":
+            if not _never_asked(known[one], sends):
                 mine = {s["record_id"] for s in sends if _of(s) == one}
                 found["early_read"] |= {
                     r["record_id"]
