@@ -5,6 +5,9 @@ known to have failed by then: a row is journalled before the producer does what 
 (harness.history.schema.TRANSACTIONS), and after a failure that is an abort. If the producer learned that the
 commit succeeded, the transaction is *committed*. If the commit was requested but its result is not known, the
 transaction is *unknown*: the log may have all of it, or nothing.
+
+A record that was sent more than once counts for a transaction only at the offset that was acknowledged to it: elsewhere
+it may be of the other send.
 """
 
 from typing import Any
@@ -144,13 +147,19 @@ def _standing(history: History, asked: DataFrame) -> DataFrame:
         .join(asked.select(*TRANSACTION, "outcome"), on=TRANSACTION, how="inner")
         .join(F.broadcast(ends), on=PARTITION, how="left")
     )
-    there = F.expr("bool_and(true)").alias("there")
-    shown = proven(history.reads.where(log), _transactional_sends(history)).groupBy(*PARTITION, "record_id").agg(there)
+    again = _sent_again(history)
+    there = [F.expr("bool_and(true)").alias("there")]
+    there += [] if again is None else [F.collect_set("offset").alias("offsets")]
+    shown = proven(history.reads.where(log), _transactional_sends(history)).groupBy(*PARTITION, "record_id").agg(*there)
+    each = sent.join(shown, on=[*PARTITION, "record_id"], how="left")
+    if again is not None:
+        own = F.expr("if(again is null or array_contains(offsets, offset), there, null)")
+        each = each.join(again, on="record_id", how="left").where("again is null or offset is not null")
+        each = each.withColumn("there", own)
     gone = "judged and there is null"
     record = "struct(record_id, topic, partition, offset, invoked_ns as sent_ns, completed_ns as acknowledged_ns)"
     return (
-        sent.join(shown, on=[*PARTITION, "record_id"], how="left")
-        .withColumn("judged", F.expr(judged))
+        each.withColumn("judged", F.expr(judged))
         .groupBy(*TRANSACTION, "outcome")
         .agg(
             F.count("*").alias("written"),
@@ -193,6 +202,12 @@ def _transactional_sends(history: History) -> DataFrame:
     return history.table("sends").where("transaction is not null")
 
 
+def _sent_again(history: History) -> DataFrame | None:
+    """The records with several sends; most histories have none. Returns: record_id, again (true)"""
+    sends = history.table("sends").groupBy("record_id").agg(F.count("*").alias("sends"))
+    return computed_once(sends.where("sends > 1").selectExpr("record_id", "true as again"))
+
+
 def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
     """Each offset at which a read_committed reader got a record of ``transactions``, with the time of the first read.
 
@@ -200,7 +215,13 @@ def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
     transactions in which the worker that sent the record also polled it), sent_ns, acknowledged_ns
     """
     sent = _transactional_sends(history).selectExpr(
-        *TRANSACTION, "record_id", "invoked_ns as sent_ns", "if(outcome = 'ok', completed_ns, null) as acknowledged_ns"
+        *(
+            *TRANSACTION,
+            "record_id",
+            "invoked_ns as sent_ns",
+            "if(outcome = 'ok', completed_ns, null) as acknowledged_ns",
+        ),
+        "if(outcome = 'ok', offset, null) as acknowledged_at",
     )
     delivered = (
         history.reads.where(history.read_committed)
@@ -212,7 +233,10 @@ def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
         )
     )
     of_each = sent.join(transactions, on=TRANSACTION, how="inner")
-    return delivered.join(of_each, on="record_id", how="inner").drop("worker")
+    found = delivered.join(of_each, on="record_id", how="inner")
+    if (again := _sent_again(history)) is not None:
+        found = found.join(again, on="record_id", how="left").where("again is null or offset = acknowledged_at")
+    return found.drop("worker", "acknowledged_at", "again")
 
 
 def _missing(history: History, transactions: DataFrame) -> DataFrame | None:

@@ -137,6 +137,36 @@ CASES = [
         aborted_read="a",
     ),
     case(
+        "what the next incarnation sent again, and committed, is not the aborted record",
+        *("txn 1 abort ok 0..3..4", "send a ok @0 x1 t1..2", "txn 2 commit ok 10..13..14 i1"),
+        *("send a ok @2 x2 i1 again t11..12", "live a @2 r3 t15", "final a @2", "end 0..4"),
+    ),
+    case(
+        "it is where it was acknowledged before",
+        *("txn 1 abort ok 0..3..4", "send a ok @0 x1 t1..2", "txn 2 commit ok 10..13..14 i1"),
+        *("send a ok @2 x2 i1 again t11..12", "live a @0 r3 t7", "final a @2", "end 0..4"),
+        aborted_read="a",
+        duplicated="a",
+    ),
+    case(
+        "nor is it if nobody knows which of both was sent in vain, or one was sent outside of transactions",
+        *("txn 1 abort info 0..3", "send a info x1 t1..", "txn 2 commit info 10..13 i1"),
+        *("send a info x2 i1 again t11..", "live a @2 r3 t15", "final a @2", "send b info x1 t1.."),
+        *("send b ok @3 i1 again t15..16", "live b @3 r3 t17", "final b @3", "end 0..4"),
+    ),
+    case(
+        "what was sent again is no part of the transaction before, of which nothing is there",
+        *("txn 1 commit info 0..3", "send a ok @0 x1 t1..2", "send b ok @1 x1 t1..2"),
+        *("txn 2 commit ok 10..13..14 i1", "send a ok @3 x2 i1 again t11..12", "live a @3 r3 t15", "final a @3"),
+        "end 0..5",
+    ),
+    case(
+        "where that is there, it is a part",
+        *("txn 1 commit info 0..3", "send a ok @0 x1 t1..2", "send b ok @1 x1 t1..2"),
+        *("txn 2 abort ok 10..13..14 i1", "send a ok @3 x2 i1 again t11..12", "final a @0", "end 0..5"),
+        fractured="b",
+    ),
+    case(
         "a producer that was killed in the middle left nothing to read, and nothing is lost",
         *("txn 1 commit info 0..", *TWO, "live a @0 r4 t2", *BOTH_ENDS),
     ),
