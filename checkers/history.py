@@ -199,11 +199,21 @@ class History:
         (An imported history does not know the level of a single reader: all readers have that of the run.)"""
         if not self.run_file.final_read:
             return "phase = 'live'" if self.run_file.configuration.read_committed else "false"
-        workers = self.run_file.workers().items()
-        readers = [str(number) for number, config in workers if config.get("isolation.level") == "read_committed"]
-        live = f"phase = 'live' and reader in ({', '.join(readers)})" if readers else "false"
+        live = f"phase = 'live' and {self._reads_at('read_committed')}"
         afterwards = "phase in ('final', 'replica')"
         return f"({live}) or {afterwards}" if self.run_file.configuration.read_committed else live
+
+    @property
+    def given_all(self) -> str:
+        """SQL on rows with a live ``reader``: it is known to be read_uncommitted, so it is given every record. (In an
+        imported history nobody knows the level of a single reader.)"""
+        return self._reads_at("read_uncommitted") if self.run_file.final_read else "false"
+
+    def _reads_at(self, level: str) -> str:
+        """SQL on rows with a live ``reader``: it was configured with this isolation level."""
+        workers = self.run_file.workers().items()
+        readers = [str(number) for number, config in workers if config.get("isolation.level") == level]
+        return f"reader in ({', '.join(readers)})" if readers else "false"
 
     @cached_property
     def seen(self) -> list[Span]:

@@ -58,11 +58,13 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     assignment. The rule: the record's offset is in the range. Also records that no member of a group received because a
     member began behind everything that the group can have committed.
 
-    A reader need not receive records of transactions that were aborted or left open; the final log has no compacted and
-    no control records. (Without a final read, another reader received the record, so it was there to be read unless its
-    transaction was aborted; a record that the reader got at an unknown offset may be it.) Guarantee: a consumer
-    receives its partitions' records in the order of the log (Kafka design, The Consumer). Returns: RECORD, read_ns,
-    reader, passed_from, passed_to, and may_have_moved if groups moved partitions unseen
+    A reader need not receive records of transactions that were aborted or left open, unless it is read_uncommitted, or
+    the final read_committed log has the record: then it was committed, and nobody passes an open transaction. The final
+    log has no compacted and no control records. (Without a final read, another reader received the record, so it was
+    there to be read unless its transaction was aborted; a record that the reader got at an unknown offset may be it.)
+    Guarantee: a consumer receives its partitions' records in the order of the log (Kafka design, The Consumer): with
+    read_uncommitted all, with read_committed those of committed transactions (isolation.level). Returns: RECORD,
+    read_ns, reader, passed_from, passed_to, and may_have_moved if groups moved partitions unseen
     """
     between = polls.where(_JUMPED).withColumnsRenamed({"position_before": "passed_from", "arrived": "passed_to"})
     inside = _before_in_poll(history, polls.where(_HAS_HOLES)).withColumnsRenamed(
@@ -78,7 +80,10 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
         taken_over = _inside(log, of_group)
         given = delivered(history).select(*PARTITION, "offset")
         passed = passed.unionByName(taken_over.join(given, on=given.columns, how="left_anti").select(*passed.columns))
-    passed = passed.join(_not_committed(history), on="record_id", how="left_anti")
+    hidden = _may_be_hidden(history)
+    if hidden is not None:
+        need_not = F.expr(f"record_id = hidden_id and not ({history.given_all})")
+        passed = passed.join(hidden, on=need_not, how="left_anti")
     if not history.run_file.final_read:
         somewhere = history.reads.where(f"offset = {UNKNOWN_OFFSET}").select(
             "topic", "partition", "reader", "record_id"
@@ -249,13 +254,13 @@ def _inside(log: DataFrame, gaps: DataFrame) -> DataFrame:
     return shared.unionByName(between)
 
 
-def _not_committed(history: History) -> DataFrame:
-    """The ids of records that a reader need not receive, because their transaction may not be committed (see
-    ``skipped``)."""
-    committed = history.table("transactions").where("intent = 'commit' and outcome = 'ok'")
+def _may_be_hidden(history: History) -> DataFrame | None:
+    """The ids (``hidden_id``) of records that a read_committed reader need not receive, because their transaction may
+    not be committed (see ``skipped``); None if there are none."""
+    committed, hidden_id = history.run_file.configuration.read_committed, "record_id as hidden_id"
     sent = history.sends.where("transaction is not null")
-    if not history.run_file.final_read:
-        hidden = "intent = 'abort'" if history.run_file.configuration.read_committed else "false"
-        aborted = history.table("transactions").where(hidden)
-        return sent.join(aborted, on=TRANSACTION, how="left_semi").select("record_id")
-    return sent.join(committed, on=TRANSACTION, how="left_anti").select("record_id")
+    if history.run_file.final_read:
+        known = history.table("transactions").where("intent = 'commit' and outcome = 'ok'")
+        return None if committed else sent.join(known, on=TRANSACTION, how="left_anti").selectExpr(hidden_id)
+    aborted = history.table("transactions").where("intent = 'abort'")
+    return sent.join(aborted, on=TRANSACTION, how="left_semi").selectExpr(hidden_id) if committed else None

@@ -9,15 +9,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.anomalies import cycles, transactions
+from checkers.anomalies.readers import PASSED_OVER, skipped
 from checkers.catalogue import TRANSACTIONS
 from checkers.checker import Checker
 from checkers.history import History
 from checkers.judge import judge
+from checkers.scan.polls import polls
 from checkers.screening import records
 from harness.core.anomalies import READ_CYCLE
 from harness.core.verdict import Judgement, Standing
 from tests.checkers.notation import WORKERS_OF_A_HISTORY, by_hand, turned_round, write
-from tests.checkers.test_delivery import Case, Sets, by_case, case
+from tests.checkers.test_delivery import Case, Sets, by_case, case, told
 from tests.golden.sample import Judged
 
 CLIENTS = {
@@ -29,6 +31,9 @@ CLIENTS = {
         if n not in (103, 104)
     },
 }
+
+#: The levels of readers 3 and 4; nobody knows that of reader 5.
+READERS = {3: {"isolation.level": "read_committed"}, 4: {"isolation.level": "read_uncommitted"}, 5: {}}
 
 COMMITTED = ("txn 1 commit ok 0..5..6",)
 TWO = ("send a ok @0 x1 t1..2", "send b ok @0 p1 x1 t1..2")
@@ -377,6 +382,51 @@ def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
 @pytest.mark.parametrize("checker", TRANSACTIONS, ids=lambda checker: checker.anomaly.name)
 def test_every_checker_has_a_case_that_it_finds(checker) -> None:
     assert any(one.found.get(checker.anomaly.name) for one in CASES)
+
+
+#: Two records of the first transaction, and one of another behind them.
+THREE = (
+    *("send a ok @0 x1 t1..2", "send b ok @1 x1 t1..2", "txn 2 commit ok 5..8..9", "send c ok @3 x2 t6..7"),
+    *("final a @0", "final b @1", "final c @3", "end 0..5"),
+)
+ABORTED, OPEN, DONE = "txn 1 abort ok 0..3..4", "txn 1 commit info 0..3", "txn 1 commit ok 0..3..4"
+
+
+def passing_by(reader: int, *found: int) -> tuple[str, ...]:
+    """A reader of the log start on that is given some of them, and c."""
+    given = (f"live {'ab'[at]} @{at} r{reader} t5" for at in found)
+    return f"place assign r{reader} t0", *given, f"live c @3 r{reader} t9"
+
+
+SKIPPED: dict[str, list[tuple[tuple[str, ...], str]]] = {
+    "read_uncommitted": [
+        *(((first, *THREE, *passing_by(4, 0)), "b") for first in (ABORTED, OPEN, DONE)),
+        *(((first, *THREE, *passing_by(4, 0, 1)), "") for first in (ABORTED, OPEN, DONE)),
+        # Read_committed readers, and readers of whom nobody knows:
+        *(((first, *THREE, *passing_by(n, 0)), "") for n in (3, 5) for first in (ABORTED, OPEN)),
+        *(((DONE, *THREE, *passing_by(n, 0)), "b") for n in (3, 5)),
+        ((ABORTED, *THREE, *passing_by(4), *passing_by(3)), "a b"),
+    ],
+    "read_committed": [
+        *(((first, *THREE, *passing_by(n, 0)), "b") for n in (3, 4, 5) for first in (OPEN, DONE)),
+        *(((first, *THREE, *passing_by(n, 0, 1)), "") for n in (3, 4, 5) for first in (OPEN, DONE)),
+        # What the log does not show was perhaps aborted:
+        *(((OPEN, *(line for line in THREE if line != "final b @1"), *passing_by(n, 0)), "") for n in (3, 4, 5)),
+    ],
+}
+
+
+@pytest.mark.parametrize("level", SKIPPED)
+def test_what_no_reader_may_skip_of_transactions(level: str, spark: SparkSession, tmp_path: Path) -> None:
+    histories, wanted = zip(*SKIPPED[level], strict=True)
+    cases = [case(str(n), *lines) for n, lines in enumerate(histories)]
+    listed = told(cases)
+    readers = {f"consumer {listed[0].first_reader + n}": of for n, of in READERS.items()}
+    write(tmp_path, listed, isolation_level=level, clients=readers)
+    history = History.read(tmp_path, spark)
+    rows = skipped(history, polls(history)).where(PASSED_OVER).collect()
+    found = [{one.name_of(row["record_id"]) for row in rows if row["topic"] == one.topic} for one in listed]
+    assert found == [{*names.split()} for names in wanted]
 
 
 def test_without_transactions_nothing_is_asked(spark: SparkSession, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
 
     Of anomalies that only a group can have: what they would be if the readers were one. ``committed``: the readers of
     isolation level read_committed, which the final read then is of, too; None: nothing was written in transactions.
-    A reader is placed at the log start only, whatever offset is told.
+    A reader is placed at the log start only, whatever offset is told. What a read_committed log has, nobody may skip.
     """
     found: Sets = defaultdict(set)
     sends, reads, positions, ends = (tables[name] for name in ("sends", "reads", "positions", "log_ends"))
@@ -50,7 +50,7 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
     _epochs(found, reads)
     _order(found, sends, log, ends, log)
     from_the_start = [{**p, "offset": 0} if p["event"] in _PLACED else p for p in positions]
-    _readers(found, reads, log, from_the_start, unsure)
+    _readers(found, reads, log, from_the_start)
     _group(found, reads, positions)
     _owners(found, reads, positions)
     return {anomaly: records for anomaly, records in found.items() if records}
@@ -68,7 +68,7 @@ def judged_without_final_read(tables: dict[str, list[Row]]) -> Sets:
     _told_twice(found, sends, _proven(log, sends))
     _offsets(found, sends, log)
     _order(found, sends, log, [], reads, acknowledged=True)
-    _readers(found, reads, log, positions, unsure=set())
+    _readers(found, reads, log, positions)
     return {anomaly: records for anomaly, records in found.items() if records}
 
 
@@ -224,7 +224,7 @@ def _order(
                     found["real_time_order"].add(a["record_id"])
 
 
-def _readers(found: Sets, reads: list[Row], log: list[Row], positions: list[Row], unsure: set[int]) -> None:
+def _readers(found: Sets, reads: list[Row], log: list[Row], positions: list[Row]) -> None:
     live = [r for r in _phase(reads, "live") if r["offset"] >= 0]
     for seat in {_seat(r) for r in (*live, *positions)}:
         told = [p for p in positions if _seat(p) == seat and p["event"] not in {"commit", *_ENDS}]
@@ -241,7 +241,7 @@ def _readers(found: Sets, reads: list[Row], log: list[Row], positions: list[Row]
                 continue
             if place is not None:
                 passed = {r["record_id"] for r in log if slot(r) == of and place <= r["offset"] < offset}
-                found["skipped"] |= passed - untold - unsure
+                found["skipped"] |= passed - untold
             if event == "read" and furthest is not None and offset < furthest:
                 found["went_back"].add(record)
             place = offset + (event == "read")
