@@ -11,9 +11,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.evidence.leadership import Partition
 from checkers.history import PARTITION, History
-from checkers.scan.polls import READER
+from checkers.scan.polls import READER, RESETS
 
 Row = Mapping[str, Any]
+
+#: SQL: the events with which a reader gives a partition up.
+_GIVES_UP = "('revoke', 'lost')"
 
 #: Instead of a reader: no member of the group.
 NOBODY = -1
@@ -35,8 +38,8 @@ def behind(history: History, polls: DataFrame) -> list[str]:
 
     In a group, the member that was assigned the partition last counts: from where it was placed it had to read to the
     end, whatever others had read before. If nobody knows where, the furthest position of any member counts. A consumer
-    that was killed, or died, need not have got anything; if a lasting fault may keep consumers from the end, they need
-    only have got something. ``polls``: as in checkers/scan/polls.py.
+    that was killed, or died, need not have got anything of what it had not given up before; if a lasting fault may keep
+    consumers from the end, they need only have got something. ``polls``: as in checkers/scan/polls.py.
     """
     assigned = assignments(history, polls)
     doubtful = [*_never_assigned(assigned, history, polls), *stopped(assigned, history)]
@@ -70,16 +73,25 @@ _STOOD = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("reader"
 def assignments(history: History, polls: DataFrame) -> list[Row]:
     """Every reader with each partition that it was ever assigned. Returns: READER, since_ns (of its last assignment),
     at (its furthest position since it was last placed: assigned, or sent back by a seek; null if unknown), furthest
-    (its furthest position ever), given (the number of records)"""
+    (its furthest position ever), given (the number of records), gave_up (whether it was revoked, or lost, at last).
+
+    Only what it was given while it owned the partition moves a reader: it may be told the end of a partition that it
+    has just given up (workloads/clients/consuming.py), and that of records that it threw away."""
     assigned = (
         history.table("positions")
-        .where("event in ('assign', 'seek')")
+        .where(f"event in {RESETS}")
         .groupBy(*READER)
-        .agg(F.expr("max(at_ns) filter (where event = 'assign')").alias("since_ns"), F.max("at_ns").alias("placed_ns"))
+        .agg(
+            F.expr("max(at_ns) filter (where event = 'assign')").alias("since_ns"),
+            F.expr("max(at_ns) filter (where event in ('assign', 'seek'))").alias("placed_ns"),
+            F.collect_list(F.struct("at_ns", "event")).alias("resets"),
+        )
         .where("since_ns is not null")
+        .withColumn("gave_up", F.expr(f"array_max(resets).event in {_GIVES_UP}"))
     )
     reached = (
         polls.join(F.broadcast(assigned), on=READER)
+        .where(f"coalesce(array_max(filter(resets, r -> r.at_ns <= at_ns)).event not in {_GIVES_UP}, true)")
         .groupBy(*READER)
         .agg(
             F.expr("max(next) filter (where at_ns >= placed_ns)").alias("at"),
@@ -87,6 +99,7 @@ def assignments(history: History, polls: DataFrame) -> list[Row]:
             F.sum("records").alias("given"),
         )
     )
+    assigned = assigned.drop("resets")
     return [row.asDict() for row in F.broadcast(assigned).join(reached, on=READER, how="left").collect()]
 
 
@@ -103,7 +116,8 @@ def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
     return [
         Reader(*of, last["reader"], None if not given and not 0 < (at or 0) < ends[of]["log_end"] else at)
         for of, last, at, given in found
-        if (last["reader"], last["incarnation"]) not in dead and (not given or (at or 0) < ends[of]["log_end"])
+        if last["gave_up"] or (last["reader"], last["incarnation"]) not in dead
+        if not given or (at or 0) < ends[of]["log_end"]
         if run.heals_all or not given
     ]
 

@@ -117,6 +117,50 @@ GROUPED = {
         (*LOG, "place r1 assign t1", GIVEN[0], "place r1 revoke t7", "place r2 assign t8", "killed r1"),
         ["stopped at 1 of {}-0, before 1 records"],
     ),
+    **{
+        f"one of a group that had given it up ({event}) when it was killed": (
+            (*LOG, "place r1 assign @0 t1", GIVEN[0], f"place r1 {event} @1 t7", "killed r1"),
+            ["stopped at 1 of {}-0, before 1 records"],
+        )
+        for event in ("revoke", "lost")
+    },
+    "one that had given it up when it was killed, and had got nothing": (
+        (*LOG, "place r1 assign @0 t1", "place r1 revoke @0 t7", "killed r1"),
+        ["got nothing of {}-0, before 2 records"],
+    ),
+    "one that had given it up, and had it again when it was killed": (
+        (*LOG, "place r1 assign @0 t1", GIVEN[0], "place r1 revoke @1 t7", "place r1 assign @1 t8", "killed r1"),
+        [],
+    ),
+    "one that had read all when it gave it up": (
+        (*LOG, "place r1 assign @0 t1", *GIVEN, "place r1 revoke @2 t7", "killed r1"),
+        [],
+    ),
+    **{
+        f"one that was told the end of what it had given up ({event})": (
+            (*LOG, "place r1 assign @0 t1", GIVEN[0], f"place r1 {event} @1 t7", "place r1 end-of-partition @2 t8"),
+            ["stopped at 1 of {}-0, before 1 records"],
+        )
+        for event in ("revoke", "lost")
+    },
+    "one that was told the end before it gave it up": (
+        (*LOG, "place r1 assign @0 t1", GIVEN[0], "place r1 end-of-partition @2 t6", "place r1 revoke @2 t7"),
+        [],
+    ),
+    "one that follows, from a place that nobody knows, who was told the end of what it had given up": (
+        (
+            *(*LOG, "place r1 assign @0 t1", GIVEN[0], "place r1 revoke @1 t7", "place r1 end-of-partition @2 t8"),
+            "place r2 assign t9",
+        ),
+        ["stopped at 1 of {}-0, before 1 records"],
+    ),
+    "one that was told it so, had it again, and read all": (
+        (
+            *(*LOG, "place r1 assign @0 t1", GIVEN[0], "place r1 revoke @1 t5.5", "place r1 end-of-partition @2 t5.6"),
+            *("place r1 assign @1 t5.8", GIVEN[1]),
+        ),
+        [],
+    ),
 }
 
 #: Where a fault stays as it is.
