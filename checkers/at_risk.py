@@ -2,19 +2,23 @@
 have them.
 
 A fault may take effect while no acknowledged record depends on it. A record is *at risk* if it was acknowledged while a
-fault was in force on a broker that may have had to have records of its partition: with acks=all, any that was in an ISR
-reported by the end of the fault; with acks=1, any that led. A fault of clients' traffic alone takes no record. A fault
-that destroys data or elects a leader also puts records at risk that were acknowledged before it. A fault of a node that
-is not a broker (a controller, a ZooKeeper) counts for every partition: without that node no ISR changes and no leader
-is elected.
+fault was in force on a broker that had to have records of its partition: with acks=all one that was in a reported ISR,
+with acks=1 one that led. It must have been that by the end of the fault, and after the record was sent. (Or after the
+injection began and a record was sent: then the fault itself took it out, with what it had.) A fault of clients' traffic
+alone takes no record. A fault that destroys data or elects a leader also puts records at risk that were acknowledged
+before it. A fault of a node that is not a broker (a controller, a ZooKeeper) counts for every partition: without that
+node no ISR changes and no leader is elected.
 
 The brokers that had to have a record are the same as for a lost record (checkers/evidence/holders.py): with acks=all
 the brokers in every ISR reported around the acknowledgement, with acks=1 only the leader. All records acknowledged
 within one bin of time (checkers/availability.py) count with the bin's smallest number.
 """
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +27,8 @@ from checkers.evidence.behind import over
 from checkers.evidence.decision import Case
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.holders import had_to_have
-from checkers.evidence.intervals import BEFORE
-from checkers.evidence.leadership import Partition
+from checkers.evidence.intervals import BEFORE, NEVER, Window
+from checkers.evidence.leadership import FRESH_NS, Partition, Span
 from checkers.stretches import Timeline
 from harness.core.faults import Does, Row, acted_on, does, evidence_of, hits_clients_only, in_force_since_ns
 
@@ -41,9 +45,9 @@ def at_risk(writes: Mapping[Partition, Timeline], evidence: Evidence) -> dict[in
     effective = [row for row in evidence.faults[0] if row["effective"]]
     found: Counter[int] = Counter()
     for of, own in writes.items():
-        had = _had_since(evidence, of)
-        in_force = [when for row in effective for when in _in_force(row, of, had, evidence.names)]
-        hit = np.flatnonzero(_bins_hit(own, in_force))
+        had = _had(evidence, of)
+        risks = [risk for row in effective if (risk := _risk(row, of, had, evidence.names)) is not None]
+        hit = np.flatnonzero(_bins_hit(own, risks))
         for one, count in zip(_fewest(of, own, hit, evidence), own.acknowledged[hit].tolist(), strict=True):
             found[one] += count
     return {fewest: found[fewest] for fewest in sorted(found) if found[fewest]}
@@ -63,35 +67,64 @@ def _fewest(of: Partition, own: Timeline, bins: npt.NDArray[np.int64], evidence:
     return [fewest[n] for n in each.ravel().tolist()]
 
 
-def _had_since(evidence: Evidence, of: Partition) -> dict[int, int]:
-    """The brokers that may have had to have an acknowledged record, each with the time from which on: with acks=all it
-    was first reported in an ISR, with acks=1 as the leader."""
-    known, since = evidence.elections.get(of), dict[int, int]()
-    for span in () if known is None else known.spans:
-        for broker in span.isr if evidence.configuration.acks_all else [span.leader]:
-            since[broker] = min(span.from_ns, since.get(broker, span.from_ns))
-    return since
+def _had(evidence: Evidence, of: Partition) -> dict[int, list[Window]]:
+    """For each broker, the times in which it may have had to have acknowledged records: with acks=all in an ISR, with
+    acks=1 as the leader. A report counts while it is fresh, and until another one says otherwise; those of brokers that
+    were behind do not count, except a leader's own."""
+    known, acks_all = evidence.elections.get(of), evidence.configuration.acks_all
+    if known is None:
+        return {}
+    own = (span for span in known.spans if evidence.names.get(span.leader) == span.observer)
+    told = sorted({*known.current, *own}, key=lambda span: span.from_ns)
+    had = [frozenset(span.isr if acks_all else [span.leader]) for span in told]
+    brokers = frozenset[int]().union(*had)
+    return {broker: _while_told(told, [broker in those for those in had]) for broker in brokers}
 
 
-def _in_force(
-    fault: Row, of: Partition, had: Mapping[int, int], brokers: Mapping[int, str]
-) -> Iterable[tuple[int, int]]:
-    """The time in which a fault puts a partition's records at risk; empty if the fault does not reach a broker that
-    ``had`` any by its end (since when), or reaches its clients alone."""
-    since, until = in_force_since_ns(fault), over(fault)
+def _while_told(told: Sequence[Span], so: Sequence[bool]) -> list[Window]:
+    """The times in which something may have been ``so``. ``told``: reports in the order of their beginnings."""
+    others = [span for span, says in zip(told, so, strict=True) if not says]
+    begun, until = [span.from_ns for span in others], [*accumulate((span.to_ns for span in others), max)]
+    found = []
+    for span in (span for span, says in zip(told, so, strict=True) if says):
+        n = bisect_right(begun, span.to_ns)
+        otherwise_ns = span.to_ns if n and until[n - 1] > span.to_ns else begun[n] if n < len(begun) else NEVER
+        found.append((span.from_ns, max(otherwise_ns, span.to_ns + FRESH_NS)))
+    return found
+
+
+@dataclass(frozen=True)
+class _Risk:
+    """A fault puts what was acknowledged from ``since_ns`` to ``until_ns`` at risk, if it was sent by ``had_ns``, when
+    one of its brokers last may have had to have records; or if that was after ``injecting_ns``."""
+
+    since_ns: int
+    until_ns: int
+    injecting_ns: int
+    had_ns: int
+
+
+def _risk(fault: Row, of: Partition, had: Mapping[int, list[Window]], brokers: Mapping[int, str]) -> _Risk | None:
+    """None if the fault does not reach a broker that ``had`` to have any by its end, or reaches clients alone."""
+    since, until, injecting = in_force_since_ns(fault), over(fault), int(fault["injecting_ns"])
     if not fault["nodes"]:
         evidence = evidence_of(fault)
         reaches = (evidence.get("topic"), evidence.get("partition")) == of
-        return [(BEFORE, until)] if reaches else []
-    hit, names = acted_on(fault), {brokers.get(broker) for broker, at_ns in had.items() if at_ns <= until}
-    if hits_clients_only(fault) or not (hit & names or hit - set(brokers.values())):
-        return []
-    return [(BEFORE if does(fault, Does.DESTROYS_DATA) else since, until)]
+        return _Risk(BEFORE, until, injecting, NEVER) if reaches else None
+    hit = acted_on(fault)
+    mine = [when for broker, times in had.items() if brokers.get(broker) in hit for when in times]
+    ends = [NEVER] if hit - set(brokers.values()) else [end for begin, end in mine if begin <= until]
+    if hits_clients_only(fault) or not ends:
+        return None
+    return _Risk(BEFORE if does(fault, Does.DESTROYS_DATA) else since, until, injecting, max(ends))
 
 
-def _bins_hit(own: Timeline, in_force: Iterable[tuple[int, int]]) -> Flags:
-    """The bins in which a record was acknowledged at such a time."""
+def _bins_hit(own: Timeline, risks: Iterable[_Risk]) -> Flags:
+    """The bins in which a record was acknowledged at risk."""
+    acknowledged = own.acknowledged > 0
     hit = np.zeros(len(own.bin), bool)
-    for since, until in in_force:
-        hit |= (own.last_ack >= since) & (own.first_ack <= until)
-    return hit & (own.acknowledged > 0)
+    first_ns = min(own.earliest[acknowledged].tolist(), default=NEVER)
+    for risk in risks:
+        in_force = (own.last_ack >= risk.since_ns) & (own.first_ack <= risk.until_ns)
+        hit |= in_force & (np.maximum(np.minimum(own.earliest, risk.injecting_ns), first_ns) <= risk.had_ns)
+    return hit & acknowledged

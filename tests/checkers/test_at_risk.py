@@ -104,6 +104,69 @@ def test_a_replica_that_was_in_no_isr_had_nothing() -> None:
     assert told(joined, fault(5, 12, "b3")) == {2: 5, 3: 2}
 
 
+#: b3 left the ISR at 3 s; and b1 ceased to lead at 6 s.
+LEFT = isr("b1", 0, 2, 1, 1, 2, 3) + isr("b1", 3, 100, 1, 1, 2)
+LED = isr("b1", 0, 5, 1, 1, 2, 3) + isr("b2", 6, 100, 2, 2, 3, epoch=1)
+LATE = acknowledged((20, 21, 1), (22, 23, 1), (35, 36, 1))
+
+
+@pytest.mark.parametrize("kind", ["kill", "wipe"])
+def test_a_replica_that_left_long_ago_had_to_have_none_of_what_was_sent_since(kind: str) -> None:
+    hit = fault(19, 30, "b3", kind=kind)
+    assert told(LEFT, hit, own=LATE) == told(LEFT, fault(19, 30, "b4", hit["nodes"][0], kind=kind), own=LATE) == {}
+    assert told(LEFT, fault(19, 30, "b2", "b3", kind=kind), own=LATE) == {2: 2}
+    # It joined again by the end of the fault; and later.
+    again = LEFT[:30] + isr("b1", 29, 100, 1, 1, 2, 3)
+    assert told(again, hit, own=LATE) == {2: 2}
+    assert told(again, fault(19, 25, "b3", kind=kind), own=LATE) == {}
+
+
+def test_a_leader_that_was_deposed_long_ago_had_to_have_none_of_what_was_sent_since() -> None:
+    assert told(LED, fault(19, 30, "b1"), own=LATE, acks="1") == told(LED, fault(19, 30, "b1"), own=LATE) == {}
+    assert told(LED, fault(19, 30, "b2"), own=LATE, acks="1") == {1: 2}
+    assert told(LED, fault(19, 30, "b3"), own=LATE, acks="1") == {}
+
+
+def test_what_was_sent_while_a_replica_was_in_sync_is_at_risk_though_it_left_before_the_fault() -> None:
+    """A report counts for 3 s: b3 may have been in the ISR until 5 s."""
+    pending = acknowledged((5.0, 20, 1), (5.01, 20, 1))
+    assert told(LEFT, fault(19, 30, "b3"), own=pending) == {2: 1}
+
+
+def test_a_wiped_replica_may_still_have_what_it_had_when_it_left() -> None:
+    """Not what was sent after 5 s, when it may have been in the ISR last."""
+    own = acknowledged((1, 1.5, 1), (2.5, 3.5, 1), (4.9, 5.2, 1), (5.1, 5.3, 1), (20, 21, 1))
+    assert told(LEFT, fault(19, 30, "b3", kind="wipe"), own=own) == {2: 3}
+    assert told(LEFT, fault(19, 30, "b3"), own=own) == {}
+
+
+def test_a_replica_that_the_fault_itself_took_out_counts_if_it_had_anything() -> None:
+    """It is stopped: it has left the ISR before it has ended. With acks=1 another one leads before anything is sent."""
+    stopped = {**fault(19, 30, "b3", kind="stop"), "injecting_ns": 2 * SECOND}
+    before = acknowledged((1, 1.5, 1), (20, 21, 1))
+    assert told(LEFT, stopped, own=before) == {2: 1}
+    assert told(LEFT, stopped, own=LATE) == {}
+    assert told(LED, {**fault(7, 30, "b1"), "injecting_ns": 4 * SECOND}, own=before, acks="1") == {1: 1}
+    assert told(LEFT, {**stopped, "injecting_ns": 6 * SECOND}, own=before) == {}
+
+
+def test_it_is_in_sync_until_another_report_says_otherwise() -> None:
+    silent = isr("b1", 0, 2, 1, 1, 2, 3) + isr("b1", 19.5, 100, 1, 1, 2)
+    own = acknowledged((1, 1.5, 1), (20, 21, 1))
+    assert told(silent, fault(19, 30, "b3"), own=own) == {2: 1}
+    # b2 told otherwise all the time.
+    assert told(silent + isr("b2", 0, 100, 1, 1, 2), fault(19, 30, "b3"), own=own) == {}
+
+
+def test_what_a_broker_told_that_was_cut_off_keeps_nobody_in_sync_but_the_leader_itself_does() -> None:
+    stale, hit = isr("b4", 0, 40, 1, 1, 2, 3), fault(19, 30, "b3")
+    own = acknowledged((1, 1.5, 1), (20, 21, 1))
+    assert told(LEFT + stale, hit, own=own) == {2: 1}
+    assert told(LEFT + stale, hit, fault(2.5, 60, "b4", kind="isolate", plane="all", cuts=True), own=own) == {}
+    deposed = isr("b1", 0, 100, 1, 1, 2, 3) + isr("b2", 6, 100, 2, 2, 3, epoch=1)
+    assert told(deposed, fault(5, 60, "b1", kind="isolate"), own=own, acks="1") == {1: 1}
+
+
 def test_the_leader_s_word_counts_and_no_stale_one() -> None:
     deposed = isr("b1", 0, 10, 1, 1) + isr("b2", 10, 100, 2, 2, 3, epoch=1) + isr("b3", 0, 100, 1, 1, 2, 3)
     assert told(deposed + isr("b1", 12, 100, 2, 2, 3, epoch=1), fault(20, 25, "b1")) == {2: 5}
