@@ -19,6 +19,7 @@ from harness.history.schema import PositionEvent
 _COMMITTED = "event = 'commit' and error is null"
 _BEGINS = f"event in {RESETS}"
 _BLOCK = [*PARTITION, "block"]
+_MEMBER = ["reader", "incarnation"]
 
 
 def has_group(history: History) -> bool:
@@ -166,7 +167,9 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
     """What members that were killed, or died, are known to have committed but not processed.
 
     For each partition that a member owned to the end: from behind its last delivery (or the start of its assignment, or
-    else the group's position) to its last commit in the history. If the history does not record requests of commits,
+    else the group's position) to its last commit in the history. A member polls, and asks to commit, only after it has
+    processed all that it was answered for. So the range begins behind each request before that, if it was answered in
+    all partitions (``Consuming.step``, workloads/clients/consuming.py). If the history does not record requests,
     the last commit of a killed member may be in no journal: then to the offset where the next owner began. Returns:
     topic, partition, left_from, left_to, since_ns (of the last assignment)
     """
@@ -190,6 +193,20 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
         .groupBy(*READER)
         .agg(F.max("next").alias("reached"))
     )
+    worked = (
+        polls.select(*_MEMBER, "at_ns")
+        .union(positions.where(f"event = 'committing' or {_BEGINS}").select(*_MEMBER, "at_ns"))
+        .groupBy(*_MEMBER)
+        .agg(F.max("at_ns").alias("worked_ns"))
+    )
+    processed = (
+        _requests(history)
+        .join(F.broadcast(held.select(*READER, "since_ns")), on=READER, how="inner")
+        .join(F.broadcast(worked), on=_MEMBER, how="inner")
+        .where("asked_ns >= since_ns and answered_ns < worked_ns")
+        .groupBy(*READER)
+        .agg(F.max("offset").alias("processed"))
+    )
     mine = "struct(reader, incarnation) = holder"
     commits = (
         positions.where(f"{_COMMITTED} or event in ('assign', 'committing')")
@@ -212,9 +229,10 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
     return (
         held.join(commits, on=READER, how="inner")
         .join(reached, on=READER, how="left")
+        .join(processed, on=READER, how="left")
         .selectExpr(
             *PARTITION,
-            "coalesce(reached, assigned_at, before, 0L) as left_from",
+            "greatest(coalesce(reached, assigned_at, before, 0L), processed) as left_from",
             "if(asks, committed, greatest(committed, taken_over_at)) as left_to",
             "begun_ns as since_ns",
         )
@@ -244,15 +262,12 @@ def answered(history: History) -> DataFrame:
 def _assignments(history: History) -> DataFrame:
     """The commits of a member in each assignment interval. Returns: ASSIGNMENT, since_ns, has_start (whether an assign
     or a seek began it), began_at, stood (the group's commit before), asked_to, answered"""
-    positions = history.table("positions").where(f"event = 'committing' or {_COMMITTED} or {_BEGINS}")
-    begun = positions.where(_BEGINS).groupBy(*READER).agg(F.collect_list("at_ns").alias("begun"))
+    positions = _numbered(history)
     commits = F.collect_list(F.struct("at_ns", "offset")).alias("commits")
     stood = positions.where(_COMMITTED).groupBy(*PARTITION).agg(commits)
     before = "array_max(transform(filter(commits, one -> one.at_ns <= since_ns), one -> one.offset))"
     return (
-        positions.join(F.broadcast(begun), on=READER, how="left")
-        .withColumn("assignment", F.expr("coalesce(size(filter(begun, one -> one <= at_ns)), 0)"))
-        .groupBy(*ASSIGNMENT)
+        positions.groupBy(*ASSIGNMENT)
         .agg(
             F.expr("max(offset) filter (where event = 'committing')").alias("asked_to"),
             F.expr(f"max(if({_COMMITTED}, offset, null))").alias("answered"),
@@ -262,6 +277,39 @@ def _assignments(history: History) -> DataFrame:
         )
         .join(F.broadcast(stood), on=PARTITION, how="left")
         .selectExpr(*ASSIGNMENT, "since_ns", "has_start", "began_at", f"{before} as stood", "asked_to", "answered")
+    )
+
+
+def _requests(history: History) -> DataFrame:
+    """Commits that a member requested at one time for some partitions, and that were acknowledged for each of them in
+    its assignment interval. Returns: ASSIGNMENT, offset, asked_ns, answered_ns (of the last answer in any partition)"""
+    answer = "one -> one >= asked_ns and not exists(asked, other -> other > asked_ns and other <= one)"
+    each = (
+        _numbered(history)
+        .groupBy(*ASSIGNMENT, "offset")
+        .agg(
+            F.expr("collect_list(at_ns) filter (where event = 'committing')").alias("asked"),
+            F.expr(f"collect_list(at_ns) filter (where {_COMMITTED})").alias("answers"),
+        )
+        .selectExpr("*", "explode(asked) as asked_ns")
+        .selectExpr(*ASSIGNMENT, "offset", "asked_ns", f"array_min(filter(answers, {answer})) as one_ns")
+    )
+    of_all = (
+        each.groupBy(*_MEMBER, "asked_ns")
+        .agg(F.max("one_ns").alias("answered_ns"), F.expr("bool_and(one_ns is not null)").alias("whole"))
+        .where("whole")
+        .drop("whole")
+    )
+    return each.drop("one_ns").join(of_all, on=[*_MEMBER, "asked_ns"], how="inner")
+
+
+def _numbered(history: History) -> DataFrame:
+    """Requests of commits, commits, and what begins assignment intervals. Returns: the columns of positions, and
+    assignment"""
+    positions = history.table("positions").where(f"event = 'committing' or {_COMMITTED} or {_BEGINS}")
+    begun = positions.where(_BEGINS).groupBy(*READER).agg(F.collect_list("at_ns").alias("begun"))
+    return positions.join(F.broadcast(begun), on=READER, how="left").withColumn(
+        "assignment", F.expr("coalesce(size(filter(begun, one -> one <= at_ns)), 0)")
     )
 
 

@@ -165,6 +165,9 @@ def test_the_verdict_is_invalid_and_says_so_first(spark: SparkSession, tmp_path:
     assert verdict.reasons[0].startswith("missed: 2 records were committed past by the group")
 
 
+#: A record in another partition, which the same member owns.
+E_IN_ANOTHER = ("send e ok @0 p1 t4..5", "final e @0 p1", "end 0..1 p1", "place assign r1 p1 t1")
+
 #: What stands of ``ABC`` behind commits that nobody processed, by offset: whether a kill excuses it.
 KILLED = {
     "what it had committed past the last record that it was given": (
@@ -265,6 +268,30 @@ KILLED = {
     "where it was placed at nothing, from where the group stood": (
         ("place commit r1 @1 t5", "place revoke r1 t6", "place assign r2 t7", "place commit r2 @2 t8", "killed r2"),
         {0: False, 1: True},
+    ),
+    "not what it had committed before it asked to commit more": (
+        ("place committing r1 @1 t2", "place commit r1 @1 t2", "live a @0 r1 t2", "place committing r1 @2 t6"),
+        ("place commit r1 @2 t6", "place committing r1 @3 t8", "place commit r1 @3 t8", "killed r1"),
+        {1: False, 2: True},
+    ),
+    "not what it had committed before it asked to commit in another partition": (
+        (*E_IN_ANOTHER, "place committing r1 @3 t6", "place commit r1 @3 t7", "place committing r1 @1 p1 t8"),
+        ("killed r1",),
+        {0: False, 1: False, 2: False},
+    ),
+    "not what it had committed before it was given more, be it in another partition": (
+        (*E_IN_ANOTHER, "place committing r1 @3 t6", "place commit r1 @3 t7", "live e @0 p1 r1 t8", "killed r1"),
+        {0: False, 1: False, 2: False},
+    ),
+    "what it had committed while it was processing the records of the same poll": (
+        (*E_IN_ANOTHER, "live e @0 p1 r1 t6", "place committing r1 @3 t6", "place committing r1 @1 p1 t6"),
+        ("place commit r1 @3 t7", "place commit r1 @1 p1 t7", "killed r1"),
+        {0: True, 1: True, 2: True},
+    ),
+    "what it held back, for another partition of the request was refused": (
+        (*E_IN_ANOTHER, "place committing r1 @3 t6", "place committing r1 @1 p1 t6", "place commit r1 @3 t7"),
+        ("place commit r1 @1 p1 t7 failed", "place committing r1 @3 t8", "place committing r1 @1 p1 t8", "killed r1"),
+        {0: True, 1: True, 2: True},
     ),
 }
 
