@@ -241,14 +241,16 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
 
 def unanswered(history: History) -> DataFrame:
     """Commits that members requested, but that were not acknowledged while they owned the partition. A broker that
-    answered with an error, or not in time, may still have stored the commit.
+    answered with an error, or not in time, may still have stored the commit. A member holds its records back until the
+    request is acknowledged for each of its partitions (``Consuming.step``, workloads/clients/consuming.py).
 
-    A range begins at the last acknowledged commit, or at the start of the member's assignment, or else at the group's
+    A range begins at the last request that was, or at the start of the member's assignment, or else at the group's
     position. Returns: topic, partition, asked_from, asked_to, since_ns
     """
-    unsure = "coalesce(answered, began_at, stood, 0L) as asked_from"
-    asked = _assignments(history).where("asked_to is not null").selectExpr(*PARTITION, unsure, "asked_to", "since_ns")
-    return asked.where("asked_to > asked_from")
+    whole = _requests(history).groupBy(*ASSIGNMENT).agg(F.max("offset").alias("whole"))
+    unsure = "coalesce(whole, began_at, stood, 0L) as asked_from"
+    asked = _assignments(history).where("asked_to is not null").join(F.broadcast(whole), on=ASSIGNMENT, how="left")
+    return asked.selectExpr(*PARTITION, unsure, "asked_to", "since_ns").where("asked_to > asked_from")
 
 
 def answered(history: History) -> DataFrame:

@@ -167,6 +167,14 @@ def test_the_verdict_is_invalid_and_says_so_first(spark: SparkSession, tmp_path:
 
 #: A record in another partition, which the same member owns.
 E_IN_ANOTHER = ("send e ok @0 p1 t4..5", "final e @0 p1", "end 0..1 p1", "place assign r1 p1 t1")
+A_REFUSED_E_ANSWERED = (
+    *("place committing r1 @1 t3", "place committing r1 @1 p1 t3"),
+    *("place commit r1 @1 t4 failed", "place commit r1 @1 p1 t4"),
+)
+TO_R2 = (
+    *("place revoke r1 t6", "place revoke r1 p1 t6", "place assign r2 @0 t7", "place assign r2 @1 p1 t7"),
+    *("place committing r2 @1 t8", "place commit r2 @1 t8", "live a @0 r2 t8"),
+)
 
 #: What stands of ``ABC`` behind commits that nobody processed, by offset: whether a kill excuses it.
 KILLED = {
@@ -392,6 +400,20 @@ UNANSWERED = {
         ("place commit r1 @3 t2", "place revoke r1 t3", "place assign r2 @1 t4", "place committing r2 @3 t6"),
         ("place lost r2 t7",),
         {0: False, 1: True, 2: True},
+    ),
+    "what it was answered for and held back, for another partition of the request was refused": (
+        (*E_IN_ANOTHER, *A_REFUSED_E_ANSWERED, *TO_R2),
+        {0: True},
+    ),
+    "not where it asked for both again, and was answered": (
+        (*E_IN_ANOTHER, *A_REFUSED_E_ANSWERED, "place committing r1 @1 t5", "place committing r1 @1 p1 t5"),
+        ("place commit r1 @1 t5", "place commit r1 @1 p1 t5", *TO_R2),
+        {0: False},
+    ),
+    "not where another request was refused": (
+        (*E_IN_ANOTHER, "place committing r1 @1 t2", "place commit r1 @1 t2 failed", "place committing r1 @1 p1 t3"),
+        ("place commit r1 @1 p1 t4", *TO_R2),
+        {0: False},
     ),
     "not what was committed without being asked for": (("place commit r1 @3 t6",), {0: False, 1: False, 2: False}),
 }
