@@ -3,6 +3,7 @@
 In a run of the workload ``groups`` a live delivery is journalled only after it was processed.
 """
 
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -43,7 +44,7 @@ def skipping_starts(history: History) -> list[dict[str, Any]]:
     if not has_group(history) or history.stored.missing:
         return []
     wanted = pc.field("event").isin(_ASKS_OR_BEGINS) & pc.field("offset").is_valid()
-    positions = history.stored.table("positions", wanted, [*PARTITION, "at_ns", "event", "offset", "reader"])
+    positions = history.stored.table("positions", wanted, _OF_STARTS)
     # (Runs that tell the tables of each client record requests of commits, even if there were none.)
     recorded = bool(history.run_file.writes) or pc.any(pc.equal(positions["event"], PositionEvent.COMMITTING)).as_py()
     if not recorded and history.run_file.configuration.commits_first:
@@ -56,25 +57,89 @@ def skipping_starts_in(positions: pa.Table, requests_are_recorded: bool) -> list
 
     Every requested commit counts, even if its answer is an error: it may have been committed. Each request is in the
     journal before it is sent (workloads/clients/consuming.py). So, if requests are recorded, a partition for which none
-    was made before is to be read from the log start: 0, because the final log has nothing below its start.
+    was made before is to be read from the log start: 0, because the final log has nothing below its start. No request
+    counts that was made before another member began at a lower offset, and was answered for a request of its own: what
+    came from an earlier generation was overwritten, or refused.
     """
     # At the same time, a request of a commit counts before an assignment.
     rows = sorted(positions.to_pylist(), key=lambda row: (row["at_ns"], row["event"] == PositionEvent.ASSIGN))
-    at_first = 0 if requests_are_recorded else None
-    stood: dict[tuple[str, int], int] = {}
+    groups: dict[tuple[str, int], _Standing] = {}
     found = []
     for row in rows:
-        of, offset = (row["topic"], row["partition"]), row["offset"]
-        before = stood.get(of, at_first)
-        if row["event"] != PositionEvent.ASSIGN:
-            stood[of] = max(offset, stood.get(of, offset))
-        elif before is not None and offset > before:
-            began = {name: row[name] for name in ("topic", "partition", "reader", "at_ns")}
-            found.append({**began, "passed_from": before, "passed_to": offset})
+        offset, member = row["offset"], (row["reader"], row["incarnation"])
+        group = groups.setdefault((row["topic"], row["partition"]), _Standing(0 if requests_are_recorded else None))
+        match row["event"]:
+            case PositionEvent.COMMITTING:
+                group.asked(member, offset)
+            case PositionEvent.COMMIT:
+                group.answered(member, offset, row["error"] is None)
+            case _:
+                if group.furthest is not None and offset > group.furthest:
+                    began = {name: row[name] for name in ("topic", "partition", "reader", "at_ns")}
+                    found.append({**began, "passed_from": group.furthest, "passed_to": offset})
+                group.begun(member, offset)
     return found
 
 
+_Member = tuple[int, int]
+
+
+@dataclass
+class _Tenure:
+    """The last assignment of a member: where it began, the furthest request of anyone since, and its own requests that
+    are not answered."""
+
+    began: int
+    furthest: int = -1
+    open: set[int] = field(default_factory=set)
+
+
+@dataclass
+class _Standing:
+    """The furthest offset at which a group can stand in a partition, None if unknown.
+
+    ``requested``: all requests, of whom at which offset. ``left_open``: requests of members that were not answered before their next assignment. An answer that may be meant
+    for one of these says nothing of the member's assignment.
+    """
+
+    furthest: int | None
+    tenures: dict[_Member, _Tenure] = field(default_factory=dict)
+    requested: set[tuple[_Member, int]] = field(default_factory=set)
+    left_open: set[tuple[_Member, int]] = field(default_factory=set)
+
+    def begun(self, member: _Member, offset: int) -> None:
+        """A member was assigned the partition."""
+        if before := self.tenures.get(member):
+            self.left_open |= {(member, asked) for asked in before.open}
+        self.tenures[member] = _Tenure(offset)
+
+    def asked(self, member: _Member, offset: int) -> None:
+        """A commit may have happened."""
+        self._reaches(offset)
+        self.requested.add((member, offset))
+        if tenure := self.tenures.get(member):
+            tenure.open.add(offset)
+
+    def answered(self, member: _Member, offset: int, committed: bool) -> None:
+        """A commit was acknowledged, or refused: then it may have happened, but not after its request counts no more."""
+        if committed or (member, offset) not in self.requested:
+            self._reaches(offset)
+        tenure = self.tenures.get(member)
+        if tenure is None or offset not in tenure.open:
+            return
+        tenure.open.discard(offset)
+        sure = committed and (member, offset) not in self.left_open
+        if sure and self.furthest is not None and tenure.began < self.furthest:
+            self.furthest = min(self.furthest, tenure.furthest)
+
+    def _reaches(self, offset: int) -> None:
+        self.furthest = offset if self.furthest is None else max(offset, self.furthest)
+        for tenure in self.tenures.values():
+            tenure.furthest = max(offset, tenure.furthest)
+
+
 _ASKS_OR_BEGINS = [PositionEvent.ASSIGN, PositionEvent.COMMITTING, PositionEvent.COMMIT]
+_OF_STARTS = [*PARTITION, "at_ns", "event", "offset", "reader", "incarnation", "error"]
 
 
 def missed(history: History, polls: DataFrame) -> DataFrame:
@@ -254,11 +319,17 @@ def unanswered(history: History) -> DataFrame:
 
 
 def answered(history: History) -> DataFrame:
-    """Ranges that members committed with an acknowledgement, from the start of their assignment: an earlier commit of
-    another member within such a range did not last. Returns: topic, partition, answered_from, answered_to, since_ns"""
-    sure = _assignments(history).where("has_start and answered is not null")
-    known = sure.selectExpr(*PARTITION, "coalesce(began_at, stood, 0L) as answered_from", "answered", "since_ns")
-    return known.toDF(*PARTITION, "answered_from", "answered_to", "since_ns")
+    """Ranges in which an earlier commit of another member did not last, for a member that began before them committed
+    with an acknowledgement: from the start of its assignment to the furthest commit in it, or in a later one. Whoever
+    owned the partition before it is of an earlier generation: what it had asked to commit was overwritten, or refused.
+
+    Returns: topic, partition, answered_from, answered_to, since_ns
+    """
+    sure = _assignments(history).where("answered is not null")
+    all_of = sure.groupBy(*PARTITION).agg(F.collect_list(F.struct("since_ns", "answered")).alias("all"))
+    since = "array_max(transform(filter(all, one -> one.since_ns >= since_ns), one -> one.answered)) as answered_to"
+    known = sure.where("has_start").join(F.broadcast(all_of), on=PARTITION, how="inner")
+    return known.selectExpr(*PARTITION, "coalesce(began_at, stood, 0L) as answered_from", since, "since_ns")
 
 
 def _assignments(history: History) -> DataFrame:

@@ -175,6 +175,10 @@ TO_R2 = (
     *("place revoke r1 t6", "place revoke r1 p1 t6", "place assign r2 @0 t7", "place assign r2 @1 p1 t7"),
     *("place committing r2 @1 t8", "place commit r2 @1 t8", "live a @0 r2 t8"),
 )
+THEN_C = (
+    *("place revoke r2 t12", "place assign r3 @2 t13", "live c @2 r3 t14"),
+    *("place committing r3 @3 t14", "place commit r3 @3 t14"),
+)
 
 #: What stands of ``ABC`` behind commits that nobody processed, by offset: whether a kill excuses it.
 KILLED = {
@@ -301,6 +305,15 @@ KILLED = {
         ("place commit r1 @1 p1 t7 failed", "place committing r1 @3 t8", "place committing r1 @1 p1 t8", "killed r1"),
         {0: True, 1: True, 2: True},
     ),
+    "not what the group left unprocessed when it had begun before it and was answered": (
+        ("place commit r1 @3 t5", "killed r1", "place assign r2 @0 t8", "live a @0 r2 t9", "place commit r2 @1 t10"),
+        ("place revoke r2 t11", "place assign r3 @2 t12", "live c @2 r3 t13", "place commit r3 @3 t14"),
+        {1: False},
+    ),
+    "but what the group has not come to again since": (
+        ("place commit r1 @3 t5", "killed r1", "place assign r2 @0 t8", "live a @0 r2 t9", "place commit r2 @1 t10"),
+        {1: True, 2: True},
+    ),
 }
 
 
@@ -400,6 +413,26 @@ UNANSWERED = {
         ("place commit r1 @3 t2", "place revoke r1 t3", "place assign r2 @1 t4", "place committing r2 @3 t6"),
         ("place lost r2 t7",),
         {0: False, 1: True, 2: True},
+    ),
+    "not what a later member was placed before, when the group went on from its answered commit": (
+        ("place committing r1 @2 t6", "place revoke r1 t8", "place assign r2 @0 t9", "place committing r2 @1 t10"),
+        ("place commit r2 @1 t11", "live a @0 r2 t10", *THEN_C),
+        {1: False},
+    ),
+    "be a later member placed before it, if its commit was refused": (
+        ("place committing r1 @2 t6", "place revoke r1 t8", "place assign r2 @0 t9", "place committing r2 @1 t10"),
+        ("place commit r2 @1 t11 failed", "live a @0 r2 t10", *THEN_C),
+        {1: True},
+    ),
+    "what that later member asked to commit itself": (
+        ("place committing r1 @2 t6", "place revoke r1 t8", "place assign r2 @0 t9", "place committing r2 @1 t10"),
+        ("place commit r2 @1 t10", "live a @0 r2 t10", "place committing r2 @2 t11", *THEN_C),
+        {1: True},
+    ),
+    "what stands before the place of the member that was answered": (
+        ("place committing r1 @1 t6", "place revoke r1 t8", "place assign r2 @1 t9", "place committing r2 @2 t10"),
+        ("place commit r2 @2 t11", "live b @1 r2 t10", *THEN_C),
+        {0: True},
     ),
     "what it was answered for and held back, for another partition of the request was refused": (
         (*E_IN_ANOTHER, *A_REFUSED_E_ANSWERED, *TO_R2),

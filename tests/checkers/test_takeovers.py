@@ -13,8 +13,9 @@ from tests.checkers.notation import by_hand, write
 
 
 def told(*rows: str, recorded: bool = True) -> list[tuple[int, int, int]]:
-    """Partition, and from where to where, of what was passed over. A row: ``event @offset t1 p0``."""
-    split = [row.split() for row in rows]
+    """Partition, and from where to where, of what was passed over. A row: ``event @offset t1 p0``, by reader 3; or
+    ``… p0 4``: by reader 4; or ``… p0 4 failed``."""
+    split = [(row.split() + ["3", ""][len(row.split()) - 4 :]) for row in rows]
     table = pa.Table.from_pylist(
         [
             {
@@ -23,14 +24,17 @@ def told(*rows: str, recorded: bool = True) -> list[tuple[int, int, int]]:
                 "at_ns": int(at[1:]),
                 "event": event,
                 "offset": int(offset[1:]),
-                "reader": 3,
+                "reader": int(reader),
+                "incarnation": 0,
+                "error": failed or None,
             }
-            for event, offset, at, partition in split
+            for event, offset, at, partition, reader, failed in split
         ],
         pa.schema(
             [
                 *(("topic", pa.string()), ("partition", pa.int32()), ("at_ns", pa.int64())),
                 *(("event", pa.string()), ("offset", pa.int64()), ("reader", pa.int32())),
+                *(("incarnation", pa.int32()), ("error", pa.string())),
             ]
         ),
     )
@@ -58,6 +62,35 @@ def test_what_was_asked_before_tells_where_the_next_owner_may_begin(
     rows: tuple[str, ...], passed: list[tuple[int, int, int]]
 ) -> None:
     assert told(*rows) == passed
+
+
+#: Reader 4 began before an unanswered request of reader 3.
+BEGAN_BEFORE = ("assign @0 t1 p0 3", "committing @6 t2 p0 3", "assign @0 t3 p0 4", "committing @2 t5 p0 4")
+
+
+@pytest.mark.parametrize(
+    ("rows", "passed"),
+    [
+        (("commit @2 t6 p0 4", "assign @6 t8 p0 5"), [(0, 2, 6)]),
+        (("commit @2 t6 p0 4", "assign @2 t8 p0 5"), []),
+        (("commit @2 t6 p0 4", "commit @6 t7 p0 3 failed", "assign @6 t8 p0 5"), [(0, 2, 6)]),
+        (("commit @2 t6 p0 4", "commit @6 t7 p0 3", "assign @6 t8 p0 5"), []),
+        (("commit @2 t6 p0 4", "committing @4 t7 p0 4", "assign @6 t8 p0 5"), [(0, 4, 6)]),
+        (("committing @6 t5 p0 4", "commit @2 t6 p0 4", "assign @6 t8 p0 5"), []),
+        (("committing @6 t4 p0 3", "commit @2 t6 p0 4", "assign @6 t8 p0 5"), []),
+        (("commit @2 t6 p0 4 failed", "assign @6 t8 p0 5"), []),
+        (("commit @1 t6 p0 4", "assign @6 t8 p0 5"), []),
+        (("commit @2 t6 p0 5", "assign @6 t8 p0 5"), []),
+        (("commit @2 t6 p1 4", "assign @6 t8 p0 5"), []),
+        (("assign @0 t6 p0 4", "commit @2 t7 p0 4", "assign @6 t8 p0 5"), []),
+        (("assign @0 t6 p0 4", "committing @2 t7 p0 4", "commit @2 t7 p0 4", "assign @6 t8 p0 5"), []),
+        (("assign @6 t6 p0 5", "committing @8 t7 p0 5", "commit @8 t7 p0 5", "assign @6 t8 p0 4"), []),
+    ],
+)
+def test_a_request_counts_until_a_later_member_that_began_before_it_was_answered(
+    rows: tuple[str, ...], passed: list[tuple[int, int, int]]
+) -> None:
+    assert told(*BEGAN_BEFORE, *rows) == passed
 
 
 @pytest.mark.parametrize(
