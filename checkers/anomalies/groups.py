@@ -5,6 +5,7 @@ In a run of the workload ``groups`` a live delivery is journalled only after it 
 
 from dataclasses import dataclass, field
 from functools import reduce
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from checkers.history import PARTITION, History
 from checkers.scan.polls import ASSIGNMENT, READER, RESETS
 from checkers.scan.record_bits import OFFSET_BIT, OFFSET_BLOCK
-from harness.history.schema import PositionEvent
+from harness.history.schema import ENDS_INTERVAL, UNKNOWN_OFFSET, Phase, PositionEvent
 
 _COMMITTED = "event = 'commit' and error is null"
 _BEGINS = f"event in {RESETS}"
@@ -35,7 +36,9 @@ def has_skipping_starts(history: History) -> bool:
 
 def skipping_starts(history: History) -> list[dict[str, Any]]:
     """The offsets that members skipped when they began: a member was assigned a partition at an offset behind all
-    offsets for which a commit had been requested until then.
+    offsets for which a commit had been requested until then. If a member did not learn its offset when it was assigned
+    the partition, it began where it got its first record, or came to the end of the partition. Only a history with such
+    requests tells that: members that process records ask to commit them.
 
     If the history does not record requests of commits, the last commit of a killed member may be missing. So nobody
     knows what the group had committed if it commits before it processes, and then nothing is returned. Nor if a part of
@@ -46,10 +49,58 @@ def skipping_starts(history: History) -> list[dict[str, Any]]:
     wanted = pc.field("event").isin(_ASKS_OR_BEGINS) & pc.field("offset").is_valid()
     positions = history.stored.table("positions", wanted, _OF_STARTS)
     # (Runs that tell the tables of each client record requests of commits, even if there were none.)
-    recorded = bool(history.run_file.writes) or pc.any(pc.equal(positions["event"], PositionEvent.COMMITTING)).as_py()
+    asked = pc.any(pc.equal(positions["event"], PositionEvent.COMMITTING)).as_py()
+    recorded = bool(history.run_file.writes) or asked
     if not recorded and history.run_file.configuration.commits_first:
         return []
-    return skipping_starts_in(positions, recorded)
+    learned = [_learned_starts(history, positions.schema)] if asked else []
+    return skipping_starts_in(pa.concat_tables([positions, *learned]), recorded)
+
+
+def _learned_starts(history: History, schema: pa.Schema) -> pa.Table:
+    """Assignments at an unknown offset, at the time and the offset of the first arrival in each."""
+    unknown = (pc.field("event") == PositionEvent.ASSIGN) & pc.field("offset").is_null()
+    assigned = history.stored.table("positions", unknown, [*READER, "at_ns"])
+    if not len(assigned):
+        return schema.empty_table()
+    members = pc.field("reader").isin(assigned["reader"])
+    came_to_end = (pc.field("event") == PositionEvent.END_OF_PARTITION) & pc.field("offset").is_valid()
+    others = members & (pc.field("event").isin(ENDS_INTERVAL) | came_to_end)
+    events = history.stored.table("positions", others, [*READER, "at_ns", "event", "offset"])
+    live = members & (pc.field("phase") == Phase.LIVE) & (pc.field("offset") > UNKNOWN_OFFSET)
+    reads = history.stored.table("reads", live, [*READER, "read_ns", "offset"])
+    polled = reads.group_by([*READER, "read_ns"]).aggregate([("offset", "min")])
+    polled = polled.rename_columns({"read_ns": "at_ns", "offset_min": "offset"})
+    starts = learned_starts_in([*events.to_pylist(), *polled.to_pylist()])
+    return pa.Table.from_pylist([{**start, "event": PositionEvent.ASSIGN} for start in starts], schema)
+
+
+def learned_starts_in(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first arrival in each assignment at an unknown offset. ``rows``: events, and polls, which have none.
+
+    If the first arrival has the time of an event that ends an interval, nobody knows in which it came.
+    """
+    waiting: set[tuple[Any, ...]] = set()
+    found = []
+    for (*of, at_ns), same_time in groupby(sorted(rows, key=_when), key=_when):
+        at_once, place = list(same_time), tuple(of)
+        ends = [row for row in at_once if row.get("event") in ENDS_INTERVAL]
+        arrived = [row["offset"] for row in at_once if row.get("event") not in ENDS_INTERVAL]
+        if arrived and not ends and place in waiting:
+            found.append({**dict(zip(READER, of, strict=True)), "at_ns": at_ns, "offset": min(arrived)})
+        if arrived or ends:
+            waiting.discard(place)
+        if ends and not arrived and all(_is_unknown_start(row) for row in ends):
+            waiting.add(place)
+    return found
+
+
+def _is_unknown_start(row: dict[str, Any]) -> bool:
+    return row["event"] == PositionEvent.ASSIGN and row["offset"] is None
+
+
+def _when(row: dict[str, Any]) -> tuple[Any, ...]:
+    return (*(row[name] for name in READER), row["at_ns"])
 
 
 def skipping_starts_in(positions: pa.Table, requests_are_recorded: bool) -> list[dict[str, Any]]:
@@ -98,8 +149,8 @@ class _Tenure:
 class _Standing:
     """The furthest offset at which a group can stand in a partition, None if unknown.
 
-    ``requested``: all requests, of whom at which offset. ``left_open``: requests of members that were not answered before their next assignment. An answer that may be meant
-    for one of these says nothing of the member's assignment.
+    ``requested``: by whom, and at which offset. ``left_open``: those of them that were not answered before the member's
+    next assignment. An answer that may be meant for one of these says nothing of that assignment.
     """
 
     furthest: int | None
@@ -121,7 +172,7 @@ class _Standing:
             tenure.open.add(offset)
 
     def answered(self, member: _Member, offset: int, committed: bool) -> None:
-        """A commit was acknowledged, or refused: then it may have happened, but not after its request counts no more."""
+        """A commit was acknowledged, or refused. What was refused counts since its request, if that was recorded."""
         if committed or (member, offset) not in self.requested:
             self._reaches(offset)
         tenure = self.tenures.get(member)
@@ -234,9 +285,9 @@ def unprocessed(history: History, polls: DataFrame) -> DataFrame:
     For each partition that a member owned to the end: from behind its last delivery (or the start of its assignment, or
     else the group's position) to its last commit in the history. A member polls, and asks to commit, only after it has
     processed all that it was answered for. So the range begins behind each request before that, if it was answered in
-    all partitions (``Consuming.step``, workloads/clients/consuming.py). If the history does not record requests,
-    the last commit of a killed member may be in no journal: then to the offset where the next owner began. Returns:
-    topic, partition, left_from, left_to, since_ns (of the last assignment)
+    all partitions (``Consuming.step``, workloads/clients/consuming.py). If the history does not record requests, the
+    last commit of a killed member may be in no journal: then to the offset where the next owner began. Returns: topic,
+    partition, left_from, left_to, since_ns (of the last assignment)
     """
     positions = history.table("positions")
     ended = [*history.run_file.killed, *history.run_file.died]

@@ -827,6 +827,17 @@ GROUPED = [
         skipped="a b",
     ),
     case(
+        "a member that did not learn where it begins, and came to the end at once",
+        *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "place committing r1 @1 t6", "place commit r1 @1 t6"),
+        *("place revoke r1 t7", "place assign r2 t8", "place end-of-partition r2 @3 t9"),
+        skipped="b c",
+    ),
+    case(
+        "nor what was asked to be committed before a member began it knew not where",
+        *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "place committing r1 @2 t6"),
+        *("place revoke r1 t7", "place assign r2 t8", "live c @2 r2 t9"),
+    ),
+    case(
         "not what was given to another before, nor what was asked to be committed, or was with an error",
         *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "live b @1 r1 t5", "place commit r1 @1 t6"),
         *("place revoke r1 t7", "place assign r2 @2 t8", "live c @2 r2 t9"),

@@ -130,3 +130,57 @@ def test_where_the_journals_of_a_member_are_missing_nobody_knows_what_it_had_ask
         path.unlink()
     history = History.read(tmp_path, cast(Any, None))
     assert [(one["passed_from"], one["passed_to"]) for one in skipping_starts(history)] == [(1, 2)] * (not missing)
+
+
+#: A member processed one record, and asked to commit it. The next one does not learn where it begins.
+TO_UNKNOWN = (
+    *("place assign r1 @0 t1", "live a @0 r1 t2", "place committing r1 @1 t3", "place commit r1 @1 t3"),
+    *("place revoke r1 t4", "place assign r2 t5"),
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "passed"),
+    [
+        (("live d @3 r2 t6",), [(1, 3)]),
+        (("live b @1 r2 t6", "live d @3 r2 t7"), []),
+        (("live d @3 r2 t6", "live b @1 r2 t6"), []),
+        (("live a @0 r2 t6",), []),
+        (("place end-of-partition r2 @3 t6",), [(1, 3)]),
+        (("live b @1 r2 t6", "place end-of-partition r2 @3 t6"), []),
+        (("place end-of-partition r2 @1 t6", "live d @3 r2 t7"), []),
+        (("place end-of-partition r2 t6",), []),
+        (("place seek r2 @0 t6", "live d @3 r2 t7"), []),
+        (("place revoke r2 t6", "live d @3 r2 t7"), []),
+        (("place lost r2 t6", "live d @3 r2 t7"), []),
+        (("live b @1 r2 t5", "live d @3 r2 t7"), []),
+        (("live d @3 r2 t6", "place seek r2 t6"), []),
+        (("place revoke r2 t6", "place assign r2 t7", "live d @3 r2 t8"), [(1, 3)]),
+        (("live d @3 r2 i1 t6",), []),
+        (("live d @3 r1 t6",), []),
+        (("live d @3 p1 r2 t6",), []),
+        (("replica d @3 r2 t6",), []),
+        (("place committing r1 @3 t6", "live d @3 r2 t7"), []),
+        ((), []),
+    ],
+)
+def test_who_did_not_learn_where_it_begins_began_where_it_was_given_something_first(
+    lines: tuple[str, ...], passed: list[tuple[int, int]], tmp_path: Path
+) -> None:
+    write(tmp_path, [by_hand(*TO_UNKNOWN, *lines)], grouped=True)
+    found = skipping_starts(History.read(tmp_path, cast(Any, None)))
+    assert [(one["passed_from"], one["passed_to"]) for one in found] == passed
+
+
+def test_where_nothing_was_asked_for_it_began_at_the_log_start_or_skipped_something(tmp_path: Path) -> None:
+    lines = ("place assign r1 t1", "live d @3 r1 t6", "place committing r1 @4 t7", "place commit r1 @4 t8 failed")
+    write(tmp_path, [by_hand(*lines)], grouped=True)
+    [found] = skipping_starts(History.read(tmp_path, cast(Any, None)))
+    assert (found["passed_from"], found["passed_to"], found["reader"]) == (0, 3, 101)
+
+
+def test_where_no_member_asked_for_anything_nobody_tells_where_one_began_that_did_not_learn_it(tmp_path: Path) -> None:
+    members = {"consumer 101": {}}
+    told_of = {"writes": dict.fromkeys(members, ("reads", "positions"))}
+    write(tmp_path, [by_hand("place assign r1 t1", "live d @3 r1 t6")], grouped=True, clients=members, **told_of)
+    assert skipping_starts(History.read(tmp_path, cast(Any, None))) == []
