@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 from checkers.history import PARTITION, History
 from checkers.scan.polls import ASSIGNMENT, READER, RESETS
 from checkers.scan.record_bits import OFFSET_BIT, OFFSET_BLOCK
-from harness.history.schema import ENDS_INTERVAL, UNKNOWN_OFFSET, Phase, PositionEvent
+from harness.history.schema import ENDS_INTERVAL, POSITIONS, UNKNOWN_OFFSET, Phase, PositionEvent
 
 _COMMITTED = "event = 'commit' and error is null"
 _BEGINS = f"event in {RESETS}"
@@ -191,6 +191,7 @@ class _Standing:
 
 _ASKS_OR_BEGINS = [PositionEvent.ASSIGN, PositionEvent.COMMITTING, PositionEvent.COMMIT]
 _OF_STARTS = [*PARTITION, "at_ns", "event", "offset", "reader", "incarnation", "error"]
+_STARTS = pa.schema([POSITIONS.field(name) for name in _OF_STARTS])
 
 
 def missed(history: History, polls: DataFrame) -> DataFrame:
@@ -373,14 +374,24 @@ def answered(history: History) -> DataFrame:
     """Ranges in which an earlier commit of another member did not last, for a member that began before them committed
     with an acknowledgement: from the start of its assignment to the furthest commit in it, or in a later one. Whoever
     owned the partition before it is of an earlier generation: what it had asked to commit was overwritten, or refused.
+    (A member that did not learn where it began, began where it got its first record; without any, where the group
+    stood.)
 
     Returns: topic, partition, answered_from, answered_to, since_ns
     """
     sure = _assignments(history).where("answered is not null")
     all_of = sure.groupBy(*PARTITION).agg(F.collect_list(F.struct("since_ns", "answered")).alias("all"))
     since = "array_max(transform(filter(all, one -> one.since_ns >= since_ns), one -> one.answered)) as answered_to"
-    known = sure.where("has_start").join(F.broadcast(all_of), on=PARTITION, how="inner")
-    return known.selectExpr(*PARTITION, "coalesce(began_at, stood, 0L) as answered_from", since, "since_ns")
+    learned = history.local(_learned_starts(history, _STARTS)).selectExpr(*READER, "at_ns as came_ns", "offset as came")
+    began = "coalesce(began_at, min_by(came, came_ns) filter (where came_ns >= since_ns), stood, 0L) as answered_from"
+    started = (
+        sure.where("has_start")
+        .join(F.broadcast(learned), on=READER, how="left")
+        .groupBy(*ASSIGNMENT, "since_ns", "began_at", "stood")
+        .agg(F.expr(began))
+    )
+    known = started.join(F.broadcast(all_of), on=PARTITION, how="inner")
+    return known.selectExpr(*PARTITION, "answered_from", since, "since_ns")
 
 
 def _assignments(history: History) -> DataFrame:

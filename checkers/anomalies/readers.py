@@ -74,7 +74,10 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     within = inside.where("passed_to > passed_from").selectExpr(*gap, "false as on_arrival")
     gaps = between.selectExpr(*gap, "true as on_arrival").unionAll(within)
     log = history.log.select("topic", "partition", "offset", "record_id")
-    passed = _inside(log, gaps)
+    # (What was sent after a poll took the place of something that is gone.)
+    sent = history.sends.groupBy("record_id").agg(F.min("invoked_ns").alias("sent_ns"))
+    there = _inside(log, gaps).join(sent, on="record_id", how="left").where("coalesce(sent_ns < at_ns, true)")
+    passed = there.drop("sent_ns")
     if began := skipping_starts(history):
         of_group = history.local(pa.Table.from_pylist(began, _GAP)).selectExpr("*", "0L as poll", "false as on_arrival")
         taken_over = _inside(log, of_group)

@@ -17,10 +17,11 @@ from harness.history.schema import SEQUENCE_BITS, TRANSACTION
 #: The columns of every anomaly of a record. ``sent_ns`` and ``acknowledged_ns`` are null if that never happened.
 RECORD = ["topic", "partition", "offset", "record_id", "worker", "sequence", "sent_ns", "acknowledged_ns"]
 
-#: SQL on ``transactions`` with ``failed_ns``: its producer requested the commit, and the coordinator may have got it.
+#: SQL on ``transactions``: its producer requested the commit, and the coordinator may have got it. ``failed_ns``: when
+#: its first record failed.
 _ASKED = (
     "intent = 'commit' and ending_ns is not null"
-    " and (outcome = 'ok' or outcome = 'info' and coalesce(failed_ns > ending_ns, true))"
+    " and (outcome = 'ok' or outcome = 'info' and coalesce({failed_ns} > ending_ns, true))"
 )
 
 _LIVE = "phase = 'live' and intact"
@@ -211,7 +212,10 @@ def with_asked(history: History) -> DataFrame:
 
     If a record failed, it requested an abort, whatever was intended (workloads/clients/transacting.py; librdkafka
     refuses the commit, too: rdkafka.h, rd_kafka_commit_transaction). Then ``ending_ns`` is the time of that request.
+    Of an imported transaction nobody knows which of its records failed, or when.
     """
+    if not history.run_file.final_read:
+        return history.transactions.withColumn("asked", F.expr(_ASKED.format(failed_ns="bigint(null)")))
     failed_ns = "if(outcome = 'fail', -1, completed_ns)"  # one that was refused may be known only later
     failed = (
         history.table("sends")
@@ -220,7 +224,7 @@ def with_asked(history: History) -> DataFrame:
         .agg(F.expr(f"min({failed_ns})").alias("failed_ns"))
     )
     rows = history.transactions.join(failed, on=TRANSACTION, how="left")
-    return rows.select(*history.transactions.columns, F.expr(_ASKED).alias("asked"))
+    return rows.select(*history.transactions.columns, F.expr(_ASKED.format(failed_ns="failed_ns")).alias("asked"))
 
 
 def _by_epoch(reads: DataFrame) -> DataFrame:

@@ -103,8 +103,9 @@ def assignments(history: History, polls: DataFrame) -> list[Row]:
     return [row.asDict() for row in F.broadcast(assigned).join(reached, on=READER, how="left").collect()]
 
 
-def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
-    """The ``assigned`` readers that had to read to the end of a completely read log, but stopped before it."""
+def stopped(assigned: Sequence[Row], history: History) -> list[Reader]:
+    """The ``assigned`` readers that had to read to the end of a completely read log, but stopped before it. (What the
+    last living member of a group gave up, nobody could take.)"""
     run, ends = history.run_file, {(row["topic"], row["partition"]): row for row in history.ends if row["complete"]}
     dead = {(one.worker, one.incarnation) for one in (*run.killed, *run.died)}
     parties: dict[tuple[Partition, int | None], list[Row]] = {}
@@ -112,11 +113,12 @@ def stopped(assigned: Iterable[Row], history: History) -> list[Reader]:
         of = (one["topic"], one["partition"])
         if of in ends:
             parties.setdefault((of, None if run.configuration.grouped else one["reader"]), []).append(one)
+    alive = any((one["reader"], one["incarnation"]) not in dead for one in assigned)
     found = [(of, *_last_of(members)) for (of, _), members in sorted(parties.items(), key=lambda item: str(item[0]))]
     return [
         Reader(*of, last["reader"], None if not given and not 0 < (at or 0) < ends[of]["log_end"] else at)
         for of, last, at, given in found
-        if last["gave_up"] or (last["reader"], last["incarnation"]) not in dead
+        if (last["gave_up"] and alive) or (last["reader"], last["incarnation"]) not in dead
         if not given or (at or 0) < ends[of]["log_end"]
         if run.heals_all or not given
     ]

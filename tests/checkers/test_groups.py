@@ -394,6 +394,16 @@ UNANSWERED = {
         ("place committing r2 @3 t10", "place lost r2 t11", "place commit r3 @3 t12"),
         {0: False, 1: True, 2: True},
     ),
+    "behind which a later member, placed at nothing, began": (
+        ("place committing r1 @2 t6", "place revoke r1 t8", "place assign r2 t9"),
+        ("place committing r2 @3 t10", "place commit r2 @3 t11", "live c @2 r2 t12"),
+        {0: True, 1: True},
+    ),
+    "not behind where a later member, placed at nothing, began": (
+        ("place committing r1 @3 t6", "place revoke r1 t8", "place assign r2 t9"),
+        ("place committing r2 @3 t10", "place commit r2 @3 t11", "live b @1 r2 t12"),
+        {0: True, 2: False},
+    ),
     "not what another went past": (
         ("place committing r1 @3 t6", "place revoke r1 t8", "place assign r2 @0 t9", "live a @0 r2 t10"),
         ("live c @2 r2 t11", "place commit r2 @3 t12"),

@@ -181,6 +181,24 @@ def of_each(run: Path, spark: SparkSession, cases: dict[str, Any], **settings: A
     return [[line for line in lines if f" case-{n}-" in line] for n, _ in enumerate(cases)]
 
 
+@pytest.mark.parametrize(
+    ("other", "wanted"),
+    [
+        ((), []),
+        (("place r2 assign @0 p1 t1",), ["consumer 101 stopped at 1 of trial-0, before 1 records"]),
+        (("place r2 assign @0 p1 t1", "killed r2"), []),
+    ],
+    ids=["no other", "another lives", "another was killed"],
+)
+def test_what_the_last_living_member_gave_up_nobody_could_take(
+    other: tuple[str, ...], wanted: list[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = (*LOG, "end 0..0 p1", "place r1 assign @0 t1", GIVEN[0], "place r1 revoke @1 t7", "killed r1")
+    write(tmp_path, [by_hand(*lines, *other)], grouped=True)
+    history = History.read(tmp_path, spark)
+    assert behind(history, polls(history)) == wanted
+
+
 #: Of a group of two: each log has a record, and a member that was killed need not have got it.
 EACH = ("send a ok @0", "send b ok @0 p1", "final a @0", "final b @0 p1", "end 0..1", "end 0..1 p1", "killed r1")
 NEVER_OWNED = {

@@ -18,6 +18,7 @@ from checkers.scan.polls import polls
 from checkers.screening import records
 from harness.core.anomalies import READ_CYCLE
 from harness.core.verdict import Judgement, Standing
+from harness.history.run_file import Origin
 from tests.checkers.notation import WORKERS_OF_A_HISTORY, by_hand, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, by_case, case, told
 from tests.golden.sample import Judged
@@ -398,8 +399,12 @@ def passing_by(reader: int, *found: int) -> tuple[str, ...]:
     return f"place assign r{reader} t0", *given, f"live c @3 r{reader} t9"
 
 
+#: What was there when the reader passed is gone, and b took its place.
+_SENT_LATER = tuple("send b ok @1 x1 t20..21" if line.startswith("send b") else line for line in THREE)
+
 SKIPPED: dict[str, list[tuple[tuple[str, ...], str]]] = {
     "read_uncommitted": [
+        ((DONE, *_SENT_LATER, *passing_by(4, 0)), ""),
         *(((first, *THREE, *passing_by(4, 0)), "b") for first in (ABORTED, OPEN, DONE)),
         *(((first, *THREE, *passing_by(4, 0, 1)), "") for first in (ABORTED, OPEN, DONE)),
         # Read_committed readers, and readers of whom nobody knows:
@@ -408,6 +413,7 @@ SKIPPED: dict[str, list[tuple[tuple[str, ...], str]]] = {
         ((ABORTED, *THREE, *passing_by(4), *passing_by(3)), "a b"),
     ],
     "read_committed": [
+        ((DONE, *_SENT_LATER, *passing_by(4, 0)), ""),
         *(((first, *THREE, *passing_by(n, 0)), "b") for n in (3, 4, 5) for first in (OPEN, DONE)),
         *(((first, *THREE, *passing_by(n, 0, 1)), "") for n in (3, 4, 5) for first in (OPEN, DONE)),
         # What the log does not show was perhaps aborted:
@@ -427,6 +433,18 @@ def test_what_no_reader_may_skip_of_transactions(level: str, spark: SparkSession
     rows = skipped(history, polls(history)).where(PASSED_OVER).collect()
     found = [{one.name_of(row["record_id"]) for row in rows if row["topic"] == one.topic} for one in listed]
     assert found == [{*names.split()} for names in wanted]
+
+
+@pytest.mark.parametrize(("origin", "found"), [(Origin.KAFKA_TRIAL, {"aborted_read"}), (Origin.JEPSEN, set())])
+def test_only_our_own_producers_ask_for_an_abort_when_a_record_failed(
+    origin: Origin, found: set[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    """An imported operation without an answer has one time for all that it did."""
+    lines = ("txn 1 commit info 5..5", "send a info x1 t5..5", "place assign r3 t6", "live a @0 r3 t8", "final a @0")
+    readers = {"consumer 3": {"isolation.level": "read_committed"}}
+    write(tmp_path, [by_hand(*lines, "end 0..1")], origin=origin, isolation_level="read_committed", clients=readers)
+    checkers = [checker for checker in TRANSACTIONS if checker.name == "aborted_read"]
+    assert judge(tmp_path, spark, checkers=checkers).anomalies.keys() == found
 
 
 def test_without_transactions_nothing_is_asked(spark: SparkSession, tmp_path: Path) -> None:
