@@ -69,10 +69,11 @@ def _in_doubt(part: Row, limit_s: float, faults: Sequence[Row]) -> Iterator[str]
     """When a partition may have taken longer than the limit to recover."""
     seen = False
     known = [*_recovering(part, faults)]
-    for one in _recovering(part, faults, doubts=False):
-        slow, no_longer_ns = one[0]["awaited_after_heal"], one[0].get("at_most_after_heal_ns")
-        if one not in known and (_longer(slow, limit_s) or _between(slow, limit_s, no_longer_ns)):
-            after_heal = f"after the heal of {one[0]['fault']}"
+    for heal in _recovering(part, faults, doubts=False):
+        after, _ = heal
+        lasted, longest_ns = after["awaited_after_heal"], after.get("at_most_after_heal_ns")
+        if heal not in known and (_longer(lasted, limit_s) or _between(lasted, limit_s, longest_ns)):
+            after_heal = f"after the heal of {after['fault']}"
             yield f"for longer than {limit_s:g} s {after_heal}, perhaps: another fault may have been in force"
     for after, lasted_ns in known:
         awaited: Row | None = after["awaited_after_heal"]

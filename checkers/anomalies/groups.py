@@ -364,9 +364,9 @@ def unanswered(history: History) -> DataFrame:
     A range begins at the last request that was, or at the start of the member's assignment, or else at the group's
     position. Returns: topic, partition, asked_from, asked_to, since_ns
     """
-    whole = _requests(history).groupBy(*ASSIGNMENT).agg(F.max("offset").alias("whole"))
-    unsure = "coalesce(whole, began_at, stood, 0L) as asked_from"
-    asked = _assignments(history).where("asked_to is not null").join(F.broadcast(whole), on=ASSIGNMENT, how="left")
+    sure = _requests(history).groupBy(*ASSIGNMENT).agg(F.max("offset").alias("acknowledged"))
+    unsure = "coalesce(acknowledged, began_at, stood, 0L) as asked_from"
+    asked = _assignments(history).where("asked_to is not null").join(F.broadcast(sure), on=ASSIGNMENT, how="left")
     return asked.selectExpr(*PARTITION, unsure, "asked_to", "since_ns").where("asked_to > asked_from")
 
 

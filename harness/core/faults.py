@@ -123,13 +123,18 @@ def started(row: Row) -> dict[str, int]:
     was recorded."""
     released = _by_name(row, "released")
     times = {name: seen.get("at_ns") for name, seen in released.items() if isinstance(seen, dict)}
-    return {name: at_ns for name, at_ns in times.items() if type(at_ns) is int and abs(at_ns) < 1 << 63}
+    return _times(times)
+
+
+def _times(values: Mapping[str, Any]) -> dict[str, int]:
+    """Those of these values that can be times of a history."""
+    return {name: at_ns for name, at_ns in values.items() if type(at_ns) is int and abs(at_ns) < 1 << 63}
 
 
 def by_end(row: Row) -> list[Row]:
     """The row of a fault that ended on some of its nodes before it did on others, as a row for each end; else the row
     itself."""
-    ended = {name: at_ns for name, at_ns in _by_name(row, "ended").items() if type(at_ns) is int}
+    ended = _times(_by_name(row, "ended"))
     apart: dict[int | None, list[str]] = {}
     for name in row["nodes"]:
         apart.setdefault(ended.get(name, row["healed_ns"]), []).append(name)

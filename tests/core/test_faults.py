@@ -363,6 +363,8 @@ def test_a_fault_that_ended_on_one_node_first_is_a_row_for_each_end() -> None:
     assert by_end(whole) == [whole]
     asked = row(ELECTION, nodes=[], healed_ns=9)
     assert by_end(asked) == [asked]
+    for damaged in (f'{{"ended": {{"b1": {1 << 63}}}}}', '{"ended": {"b1": "5"}}', '{"ended": [5]}'):
+        assert len(by_end({**whole, "evidence": damaged})) == 1
     first, last = by_end({**whole, "evidence": '{"ended": {"b1": 5}}'})
     assert (acted_on(first), first["healing_ns"], first["healed_ns"], in_doubt(first)) == ({"b1"}, 5, 5, False)
     assert (last["nodes"], last["healing_ns"], last["healed_ns"], in_doubt(last)) == (["b2"], 9, 9, True)
