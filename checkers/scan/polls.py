@@ -141,10 +141,10 @@ def _positioned(history: History) -> DataFrame:
 def _start(history: History) -> str:
     """SQL on an assign or a seek: the offset from which on the reader is to be given the log; null if unknown.
 
-    Without a group our own readers are assigned, and seek to, the log start only, and members of a group seek only
-    there (OFFSET_BEGINNING, workloads/clients/consuming.py). That is 0, whatever offset brokers told, or if none
-    answered: the final log has nothing below its start. In an imported history the offset is what its client asked for.
+    Our own readers seek to the log start only (OFFSET_BEGINNING, workloads/clients/consuming.py), and without a group
+    they are assigned from there. That is 0, whatever offset brokers told, or if none answered: the final log has
+    nothing below its start. In an imported history the offset is what its client asked for.
     """
     if not history.run_file.final_read:
         return "offset"
-    return "if(event = 'seek', coalesce(offset, 0L), offset)" if history.run_file.configuration.grouped else "0L"
+    return "if(event = 'assign', offset, 0L)" if history.run_file.configuration.grouped else "0L"

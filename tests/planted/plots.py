@@ -492,11 +492,10 @@ PLOTS: tuple[Plot, ...] = (
     ),
     Plot("acknowledged elsewhere", "ok", _acknowledged_before, ("acknowledged_elsewhere",)),
     Plot("acknowledged without an offset", "ok", _acknowledged_nowhere, twin_of=("acknowledged_elsewhere",)),
-    Plot("sought over", "ok", _reading("sought over"), twin_of=("skipped",)),
     Plot("assigned beyond it", "ok", _reading("assigned beyond it"), twin_of=("skipped",)),
     Plot("a gap in the log", "ok", _gap_after, twin_of=("skipped",)),
     Plot("went back", "ok", _reading("went back"), ("went_back",)),
-    Plot("sought back", "ok", _reading("sought back"), twin_of=("went_back",)),
+    Plot("sought the log start", "ok", _reading("sought the log start"), twin_of=("went_back", "skipped")),
     Plot("handed over", "ok", _reading("handed over"), twin_of=("two_owners",)),
     Plot("its owner died", "ok", _reading("its owner died"), twin_of=("two_owners",)),
 )
@@ -646,14 +645,21 @@ _ANOTHER_S = {"left to another", "sought over for another"}
 _PASSED = {"skipped", "left to another"}
 
 
+def _again(log: list[Place], place: Place) -> list[Place]:
+    """What a member gets again up to a place. (Brokers may tell any offset of the log start that it sought.)"""
+    start = 0 if place.reading == "sought the log start" else log.index(place)
+    return [one for one in log[start : log.index(place) + 1] if one.final or one is place]
+
+
 def _consume(world: World, partition: int) -> None:
     """What a group's members get of a log as it grows, and what becomes of their places there."""
     owner, clock = 0, 0
 
-    def get(reader: int, place: Place, incarnation: int = 0) -> None:
+    def get(reader: int, *places: Place, incarnation: int = 0) -> None:
         nonlocal clock
-        clock += STEP
-        deliver(world, place, partition, reader, clock, incarnation)
+        for place in places:
+            clock += STEP
+            deliver(world, place, partition, reader, clock, incarnation)
 
     def put(reader: int, event: str, offset: int) -> None:
         nonlocal clock
@@ -670,18 +676,17 @@ def _consume(world: World, partition: int) -> None:
         if not place.live or place.reading in _PASSED:
             continue
         match place.reading:
-            case "sought over" | "sought over for another":
+            case "sought over for another":
                 put(member, "seek", beyond)
             case "assigned beyond it":
                 put(member, "revoke", here)
                 put(member, "assign", beyond)
             case "went back":
-                get(member, place)
-                get(member, place)
-            case "sought back":
+                get(member, place, place)
+            case "sought back" | "sought the log start":
                 get(member, place)
                 put(member, "seek", here)
-                get(member, place)
+                get(member, *_again(world.logs[partition], place))
             case "redelivered":
                 get(member, place)
                 put(member, "revoke", beyond)
