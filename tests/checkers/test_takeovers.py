@@ -55,6 +55,7 @@ def told(*rows: str, recorded: bool = True) -> list[tuple[int, int, int]]:
         (("committing @4 t2 p1", "assign @0 t4 p0"), []),
         (("assign @6 t1 p0", "committing @8 t4 p0"), [(0, 0, 6)]),
         (("assign @0 t1 p0", "assign @6 t4 p0"), [(0, 0, 6)]),
+        (("commit @4 t2 p0 3 failed", "assign @4 t3 p0"), []),
         ((), []),
     ],
 )
@@ -85,6 +86,14 @@ BEGAN_BEFORE = ("assign @0 t1 p0 3", "committing @6 t2 p0 3", "assign @0 t3 p0 4
         (("assign @0 t6 p0 4", "commit @2 t7 p0 4", "assign @6 t8 p0 5"), []),
         (("assign @0 t6 p0 4", "committing @2 t7 p0 4", "commit @2 t7 p0 4", "assign @6 t8 p0 5"), []),
         (("assign @6 t6 p0 5", "committing @8 t7 p0 5", "commit @8 t7 p0 5", "assign @6 t8 p0 4"), []),
+        (("committing @1 t4 p0 3", "commit @2 t6 p0 4", "commit @1 t7 p0 3", "assign @6 t8 p0 5"), [(0, 2, 6)]),
+        (
+            (
+                *("commit @2 t6 p0 4", "committing @6 t7 p0 3", "assign @0 t8 p0 4"),
+                *("committing @2 t9 p0 4", "commit @2 t10 p0 4", "assign @6 t11 p0 5"),
+            ),
+            [(0, 2, 6)],
+        ),
     ],
 )
 def test_a_request_counts_until_a_later_member_that_began_before_it_was_answered(
@@ -117,6 +126,16 @@ def test_a_group_without_any_request_starts_at_the_log_start_if_its_run_would_re
     write(tmp_path, [by_hand(*lines)], grouped=True, clients=members, **writes)
     found = skipping_starts(History.read(tmp_path, cast(Any, None)))
     assert [(one["passed_from"], one["passed_to"]) for one in found] == [(0, 2)] * tells
+
+
+@pytest.mark.parametrize("commits_first", [False, True])
+def test_where_requests_are_not_recorded_a_killed_members_last_commit_may_be_in_no_journal(
+    commits_first: bool, tmp_path: Path
+) -> None:
+    lines = ("place assign r1 @0 t1", "place commit r1 @1 t2", "place assign r2 @2 t3")
+    write(tmp_path, [by_hand(*lines)], grouped=True, commits_first=commits_first)
+    found = skipping_starts(History.read(tmp_path, cast(Any, None)))
+    assert [(one["passed_from"], one["passed_to"]) for one in found] == [(1, 2)] * (not commits_first)
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -152,6 +171,8 @@ TO_UNKNOWN = (
         (("place end-of-partition r2 t6",), []),
         (("place seek r2 @0 t6", "live d @3 r2 t7"), []),
         (("place revoke r2 t6", "live d @3 r2 t7"), []),
+        (("place revoke r2 t6", "place assign r2 t6", "live d @3 r2 t7"), []),
+        (("live b @1 r2 t6", "place revoke r2 t7", "place assign r2 @1 t8", "live d @3 r2 t9"), []),
         (("place lost r2 t6", "live d @3 r2 t7"), []),
         (("live b @1 r2 t5", "live d @3 r2 t7"), []),
         (("live d @3 r2 t6", "place seek r2 t6"), []),
