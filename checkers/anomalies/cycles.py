@@ -84,8 +84,11 @@ def _dependencies(history: History) -> DataFrame:
     Returns: writer, reader (each a struct of began_ns, worker, transaction; for a record outside of any transaction,
     the time of its send and a negative number), first_read (the first record, a struct), read_until_ns
     """
-    of_readers = history.read_committed if history.run_file.configuration.read_committed else "phase = 'live'"
-    begun = history.transactions.selectExpr(*TRANSACTION, "struct(began_ns, worker, transaction) as node")
+    read_committed = history.run_file.configuration.read_committed
+    of_readers = history.read_committed if read_committed else "phase = 'live'"
+    # (G1c is about transactions that commit. With read_uncommitted others, too, are read and go on.)
+    in_cycles = history.transactions if read_committed else history.transactions.where("intent = 'commit'")
+    begun = in_cycles.selectExpr(*TRANSACTION, "struct(began_ns, worker, transaction) as node")
     alone = "struct(invoked_ns as began_ns, worker, -1 - sequence as transaction)"
     sent = (
         history.table("sends")

@@ -50,11 +50,15 @@ class Keys:
 
     def __init__(self) -> None:
         self.named: dict[str, int] = {}
+        self._are_integers = False
 
     def partition(self, key: Any) -> int | None:
         """The partition of a key; None if it cannot be a key of this history."""
         if type(key) is int:
+            self._are_integers = True
             return key if 0 <= key < _MOST_PARTITIONS and not self.named else None
+        if self._are_integers:
+            return None
         return self.named.setdefault(str(key), len(self.named))
 
 

@@ -158,8 +158,8 @@ class Conversion:
         offsets = self._offsets(pending, micros)
         outcome = _OUTCOMES[operation[":type"]]
         failed = outcome == Outcome.FAIL.value
-        # A failed operation with an offset in the log was undone as a whole: it was a transaction.
-        undone = _aborted(operation) or any(offset is not None for offset in offsets)
+        # A failed operation with an acknowledged send was undone as a whole: it was a transaction.
+        undone = _aborted(operation) or _acknowledged_any(pending, micros)
         is_one = pending.function == ":txn" or (undone if failed else len(pending.sends) > 1)
         transaction = self._transaction(process, pending, at_ns, outcome) if is_one else None
         of_sends = Outcome.INFO.value if failed and transaction is not None else outcome
@@ -265,6 +265,7 @@ class Conversion:
         reader = self._readers.setdefault(process, ReaderState())
         moved = self._moved_by_group(operation)
         reader.tells_rebalances |= moved is not None
+        reader.begins()
         last = set[int]()
         for micro in polls:
             last.clear()
@@ -356,6 +357,7 @@ class Conversion:
         for event, partition in reader.chooses(chosen, subscribed=operation[":f"] == ":subscribe"):
             self._position(process, at_ns, partition, event)
         if operation.get(":seek-to-beginning?"):
+            reader.seeks(chosen)
             for partition in sorted(chosen):
                 self._position(process, at_ns, partition, PositionEvent.SEEK, 0)
 
@@ -394,6 +396,12 @@ def _aborted(operation: Mapping[Any, Any]) -> bool:
     """Whether a failed operation says that its transaction was aborted."""
     error = operation.get(":error")
     return isinstance(error, dict) and error.get(":type") == ":abort"
+
+
+def _acknowledged_any(pending: Pending, micros: tuple[Any, ...]) -> bool:
+    """Whether a send was completed as ``[offset value]``, also where the offset is not known."""
+    completed = [micro[2] for micro in micros if micro[0] == ":send"]
+    return any(raw != value for raw, (*_, value) in zip(completed, pending.sends, strict=False))
 
 
 def _those(names: frozenset[str]) -> str:

@@ -11,25 +11,33 @@ Change = tuple[PositionEvent, int | None]
 
 @dataclass
 class PartitionState:
-    """A reader's position in a partition. ``next_offset``: the offset after its last record, if that is known.
-    ``moved``: how often all partitions of the reader had been moved by then. ``may_rewind``: its last poll failed."""
+    """A reader's position in a partition. ``next_offset``: the offset after the last record that it got at a known
+    offset. ``moved``: how often all partitions of the reader had been moved by then. ``may_rewind``: its last operation
+    failed. ``rewind_to``: the offset at which that operation began there, if it is known."""
 
     next_offset: int | None = None
     moved: int = 0
     may_rewind: bool = False
+    rewind_to: int | None = None
 
 
 @dataclass
 class ReaderState:
     """What is known of a consumer. ``polls``: the number of its next poll. ``subscribed``: whether a group assigns its
     partitions; None before its first choice. ``tells_rebalances``: whether its operations show rebalances. ``moved``:
-    how often all its partitions may have got new positions."""
+    how often all its partitions may have got new positions. ``began``: the first known offset of its operation in each
+    partition."""
 
     polls: int = 1
     subscribed: bool | None = None
     tells_rebalances: bool = False
     moved: int = 0
     positions: dict[int, PartitionState] = field(default_factory=dict)
+    began: dict[int, int] = field(default_factory=dict)
+
+    def begins(self) -> None:
+        """The consumer begins an operation."""
+        self.began.clear()
 
     def chooses(self, chosen: Set[int], subscribed: bool) -> Iterable[tuple[PositionEvent, int]]:
         """The consumer assigns itself partitions, or subscribes to their topics. Returns the events, each with its
@@ -55,6 +63,11 @@ class ReaderState:
         self.subscribed = subscribed
         return events
 
+    def seeks(self, partitions: Collection[int]) -> None:
+        """The consumer goes to the log start of these of its partitions."""
+        new = self.positions.keys() & partitions
+        self.positions |= {partition: PartitionState(next_offset=0, moved=self.moved) for partition in new}
+
     def moves(self, partitions: Collection[int]) -> None:
         """A group moved these partitions: the reader's positions in them start anew."""
         self.positions |= {partition: PartitionState(moved=self.moved - 1) for partition in partitions}
@@ -63,23 +76,28 @@ class ReaderState:
         """The consumer gets records at these offsets, in this order. Returns the change of its position that must have
         come before."""
         known = [offset for offset in offsets if offset is not None]
-        event = self._event(self.positions.get(partition, PartitionState()), known[0] if known else None)
-        next_offset = known[-1] + 1 if len(known) == len(offsets) and known else None
-        self.positions[partition] = PartitionState(next_offset, self.moved)
+        before = self.positions.get(partition, PartitionState())
+        event = self._event(before, known[0] if known else None)
+        # (A record at an unknown offset comes behind the last known one.)
+        self.positions[partition] = PartitionState(known[-1] + 1 if known else before.next_offset, self.moved)
+        if known:
+            self.began.setdefault(partition, known[0])
         return event
 
     def _event(self, position: PartitionState, first: int | None) -> Change | None:
         if position.moved < self.moved:
             return (PositionEvent.ASSIGN if self.subscribed else PositionEvent.SEEK), None
         went_back = first is not None and position.next_offset is not None and first < position.next_offset
-        if position.may_rewind and (position.next_offset is None or went_back):
+        began_there = first is not None and first == position.rewind_to
+        if position.may_rewind and (went_back or began_there):
             return PositionEvent.SEEK, first
         return (PositionEvent.MAY_HAVE_MOVED, None) if self.subscribed and not self.tells_rebalances else None
 
     def failed(self, all_recorded: bool) -> None:
         """The consumer's operation failed: it continues after that operation, or goes back. ``all_recorded``: the
         history has all records that its polls brought. If it has not, the missing ones do not count as skipped."""
-        for position in self.positions.values():
+        for partition, position in self.positions.items():
             position.may_rewind = True
+            position.rewind_to = self.began.get(partition)
         if not all_recorded:
             self.moved += 1

@@ -52,6 +52,7 @@ def poll(pairs: str, kind: str = "ok", process: int = 1) -> tuple[str, str]:
 
 
 ASSIGN = ("1 invoke assign [K]", "1 ok assign [K]")
+FROM_START = ("1 invoke assign [K]", "1 ok assign [K], :seek-to-beginning? true")
 NO_KEY = ("1 invoke assign []", "1 ok assign []")
 SUBSCRIBE = ("1 invoke subscribe [K]", "1 ok subscribe [K]")
 FIVE = (*(send(n, f"[{n} {n}]") for n in range(1, 6)), poll("[1 1] [2 2] [3 3] [4 4] [5 5]", process=2))
@@ -237,6 +238,39 @@ CASES = [
         "what a poll that failed tells nothing of may have been brought",
         *(ASSIGN, *FIVE, poll("[1 1]"), ("1 invoke poll [[:poll]]", "1 fail poll nil"), poll("[3 3]")),
     ),
+    case(
+        "it may go back to where that poll began, even if a group has moved it since",
+        *(SUBSCRIBE, *FIVE, moved("K", says=polls("[4 4]", "[1 1]", kind="fail")), poll("[4 4] [5 5]")),
+    ),
+    case(
+        "but to no other place",
+        *(SUBSCRIBE, *FIVE, moved("K", says=polls("[3 3]", "[1 1]", kind="fail")), poll("[5 5]")),
+        skipped="2 3 4",
+    ),
+    case(
+        "a poll that failed and brought nothing leaves a reader where it sought",
+        *(*FIVE, FROM_START, poll("", kind="fail"), poll("[3 3]")),
+        skipped="1 2",
+    ),
+    case(
+        "nor may it go back to where it was before it sought",
+        *(*FIVE, ASSIGN, poll("[1 1] [2 2] [3 3]", kind="fail"), FROM_START, poll("[2 2]")),
+        skipped="1",
+    ),
+    case(
+        "nor does it excuse it then that an earlier poll may have brought anything",
+        *(*FIVE, ASSIGN, ("1 invoke poll [[:poll]]", "1 fail poll nil"), FROM_START, poll("[2 2]")),
+        skipped="1",
+    ),
+    case(
+        "a record at an unknown place does not hide where a failed poll came to",
+        *(*FIVE, send(6, "[nil 6]"), ASSIGN, poll("[1 1]"), poll("[nil 6]", kind="fail"), poll("[5 5]")),
+        skipped="2 3 4",
+    ),
+    case(
+        "it may go back there",
+        *(*FIVE, send(6, "[nil 6]"), ASSIGN, poll("[3 3] [nil 6]", kind="fail"), poll("[3 3]")),
+    ),
     # The order within one operation.
     case("within one poll nothing steps back", *(ASSIGN, *FIVE, poll("[3 3] [1 1]")), went_back="1"),
     case("nor is anything there twice", *(ASSIGN, *FIVE, poll("[3 3] [3 3]")), went_back="3"),
@@ -346,6 +380,7 @@ INTO_EACH_OTHER = (
     ("0 invoke txn [[:send K 1] [:poll]]", "3 invoke txn [[:send L 2] [:poll]]"),
     ("0 ok txn [[:send K [0 1]] [:poll {L [[0 2]]}]]", "3 ok txn [[:send L [0 2]] [:poll {K [[0 1]]}]]"),
 )
+ONE_ABORTED = (INTO_EACH_OTHER[1][0].replace("ok", "fail"), INTO_EACH_OTHER[1][1])
 ABORTED = (
     txn("[:send K [0 1]] [:send L 2]", kind="fail", process=0, sends="K 1;L 2"),
     poll("[0 1]"),
@@ -374,9 +409,17 @@ TRANSACTIONS = [
         ),
         {"aborted_read": {"1"}},
     ),
+    (
+        case("of an operation that failed after an acknowledgement", send(1, "[nil 1]", kind="fail"), poll("[0 1]")),
+        {"aborted_read": {"1"}},
+    ),
     (case("of one that was committed", A_OF_1, poll("[0 1]")), {}),
     (case("of the transaction that polls", *OWN), {"early_read": {"1"}}),
     (case("of two that poll each other's", *INTO_EACH_OTHER, read_cycle="1"), {"read_cycle": {"1"}}),
+    (
+        case("of two, of which one was aborted", INTO_EACH_OTHER[0], ONE_ABORTED),
+        {"aborted_read": {"1"}, "read_cycle": {"1"}},
+    ),
     (case("of one that polled what was sent after that", *ACROSS), {"early_read": {"1"}}),
     (
         case(

@@ -48,6 +48,7 @@ def test_integers_are_their_own_partition() -> None:
     assert [keys.partition(key) for key in (7, 0, 7)] == [7, 0, 7]
     assert keys.partition(-1) is None
     assert keys.partition(1 << 31) is None
+    assert keys.partition(":x") is None
 
 
 def test_other_keys_are_numbered_as_they_are_met() -> None:
