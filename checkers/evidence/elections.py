@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +38,7 @@ from checkers.evidence.leadership import (
 )
 from checkers.evidence.leadership import spans as spans_of
 from checkers.evidence.own_reports import OwnReports, end_of_term, kept_silent, own_reports
-from checkers.evidence.silence import silences_of_brokers
+from checkers.evidence.silence import pauses_of_brokers, silences_of_brokers
 from harness.core.faults import (
     Does,
     Row,
@@ -78,6 +78,10 @@ class Term:
     again_ns: tuple[Window, ...] = ()
 
 
+#: A leader, its epoch and an ISR.
+_Isr = tuple[int, int | None, tuple[int, ...]]
+
+
 @dataclass(frozen=True)
 class InSync:
     """The brokers that were in each ISR reported around some time, and those that were in any."""
@@ -87,13 +91,27 @@ class InSync:
 
 
 @dataclass(frozen=True)
+class _Gap:
+    """A time without a report from a leader, and the ISR that it reports next."""
+
+    since_ns: int
+    to_ns: int
+    then: tuple[int, ...] | None
+
+
+def _since(gap: _Gap) -> int:
+    return gap.since_ns
+
+
+@dataclass(frozen=True)
 class Elections:
     """What is known about the leaders of one partition. ``terms`` are in the order of epochs (without epochs: of time).
 
     ``names``: brokers by their ids. ``current``: the reports of brokers that were not behind (see ``BehindTimes``).
     ``silences``: by the name of each broker, the times without a report from it on the partition; by None, the times
-    without a current report. ``own``: by its name, the reports of each broker alone. ``propagation``: how brokers hear
-    of changes. ``partly_told``: only some reports had an epoch, so none counts.
+    without a current report. ``pauses``: by the name of each broker, its times of more than LAG_NS without a report.
+    ``own``: by its name, the reports of each broker alone. ``propagation``: how brokers hear of changes.
+    ``partly_told``: only some reports had an epoch, so none counts.
     """
 
     of: Partition
@@ -103,6 +121,7 @@ class Elections:
     current: tuple[Span, ...]
     terms: tuple[Term, ...]
     silences: Mapping[str | None, Sequence[Window]]
+    pauses: Mapping[str | None, Sequence[Window]]
     lag_ns: int
     own: Mapping[str, OwnReports]
     propagation: Propagation
@@ -135,10 +154,10 @@ class Elections:
     def in_sync(self, number: int, from_ns: int, to_ns: int, behind: Behind) -> InSync | None:
         """The ISRs reported in a term, from the last report before ``from_ns`` to the first one a lag after ``to_ns``.
 
-        The leader's own reports count, unless they may be older than the ISR that it uses (``behind``, with ``leads``).
-        If they do not, or do not cover that time, the reports of other brokers that cover it count, unless these were
-        ``behind`` (may not have heard from the controller), together with the leader's reports as far as they go. None
-        if no reports cover it.
+        The leader's own reports count, unless they may be older than the ISR that it uses (``behind``, with ``leads``),
+        with what others began to report while it paused. If they do not, or do not cover that time, the reports of
+        other brokers that cover it count, unless these were ``behind`` (may not have heard from the controller),
+        together with the leader's reports as far as they go. None if no reports cover it.
         """
         leader, until = self.names.get(self.terms[number].leader), to_ns + self.lag_ns
         # (Without epochs, a report may be of two terms.)
@@ -156,7 +175,11 @@ class Elections:
         if not observers:
             return None
         counted = [report for by in observers for report in of_each[by]]
-        if leader not in observers:
+        if leader in observers:
+            meanwhile = (report for n in self.terms_of_one_leader(number) for report in self.reports_of(n))
+            theirs = (one for one in meanwhile if one.observer != leader and one.from_ns <= until)
+            counted += [one for one in theirs if one.to_ns >= from_ns and not behind(one.observer, from_ns, until)]
+        else:
             counted += [report for report in of_each.get(leader or "", ()) if report.from_ns <= until]
             # (A broker that fell silent may have reported an ISR that the others did not see.)
             partly = (by for by in of_each if by not in {*whole, leader} and not behind(by, from_ns, until))
@@ -172,22 +195,40 @@ class Elections:
         return max(sent_ns, first_ns) if to_ns >= first_ns and not self.unheard(sent_ns, first_ns) else sent_ns
 
     def reports_of(self, number: int) -> list[Span]:
-        """The reports of a term: those of the leader itself, and after its last one those of other brokers."""
+        """The reports of a term: those of the leader itself, and what others began to report in its ``_gaps``, unless
+        it reports the same next."""
         if number not in self._reports_of:
-            term, leader = self.terms[number], self.names.get(self.terms[number].leader)
-            last_ns = self._own_until_ns(number)
-            counted = (report for report in term.reports if report.observer == leader or report.from_ns > last_ns)
-            self._reports_of[number] = list(counted)
+            self._reports_of[number] = list(self._with_others(number))
         return self._reports_of[number]
 
     @cached_property
     def _reports_of(self) -> dict[int, list[Span]]:
         return {}
 
-    def outlasting(self, number: int) -> list[Span]:
-        """What other brokers began to report before the last report of a term's leader, and still reported after it."""
-        last_ns = self._own_until_ns(number)
-        return [report for report in self.terms[number].reports if report.from_ns <= last_ns < report.to_ns]
+    def _with_others(self, number: int) -> Iterator[Span]:
+        leader, gaps = self.names.get(self.terms[number].leader), self._gaps(number)
+        for report in self.terms[number].reports:
+            gap = bisect_left(gaps, report.from_ns, key=_since) - 1
+            in_gap = gap >= 0 and report.from_ns < gaps[gap].to_ns and report.isr != gaps[gap].then
+            if report.observer == leader or in_gap:
+                yield report
+
+    def outlasting(self, number: int) -> Iterator[Span]:
+        """What other brokers began to report before one of the ``_gaps`` of a term, and still reported in it, unless
+        its leader reports the same next."""
+        leader, gaps = self.names.get(self.terms[number].leader), self._gaps(number)
+        for report in self.terms[number].reports:
+            first, end = (bisect_left(gaps, at, key=_since) for at in (report.from_ns, report.to_ns))
+            if report.observer != leader and any(gaps[gap].then != report.isr for gap in range(first, end)):
+                yield report
+
+    def _gaps(self, number: int) -> list[_Gap]:
+        """The times of more than a lag without a report of a term from its leader, and the time after its last one."""
+        leader = self.names.get(self.terms[number].leader)
+        own = _heard([report for report in self.terms[number].reports if report.observer == leader], self.pauses)
+        gaps = (_Gap(one.to_ns, other.from_ns, other.isr) for one, other in pairwise(own))
+        longer = (gap for gap in gaps if gap.to_ns - gap.since_ns > LAG_NS)
+        return [*longer, _Gap(self._own_until_ns(number), NEVER, None)]
 
     def _own_until_ns(self, number: int) -> int:
         """The last report of a term from its leader; BEFORE if it made none."""
@@ -224,15 +265,32 @@ class Elections:
         """The last report before a term: of any broker, and of those that were not behind."""
         if number not in self._befores:
             term = self.terms[number]
-            led = LeaderTerm(term.leader, term.epoch, term.seen_ns)
-            self._befores[number] = last_before(self.spans, led), last_before(self.current, led)
+            led, overtaken = LeaderTerm(term.leader, term.epoch, term.seen_ns), self._overtaken(term.seen_ns)
+            each = ([span for span in seen if _isr_of(span) not in overtaken] for seen in (self.spans, self.current))
+            any_last, current = (last_before(seen, led) for seen in each)
+            self._befores[number] = any_last, current
         return self._befores[number]
+
+    def _overtaken(self, until_ns: int) -> frozenset[_Isr]:
+        """The ISRs of leaders after which another one of the same leader was still reported, more than a lag after the
+        last report of theirs, however late that began."""
+        told, last = dict[_Isr, int](), dict[tuple[int, int | None], dict[_Isr, int]]()
+        for span in self.spans:
+            if span.from_ns <= until_ns:
+                told[_isr_of(span)] = max(min(span.to_ns, until_ns), told.get(_isr_of(span), BEFORE))
+        for span in self.current:
+            if span.from_ns <= until_ns:
+                of = last.setdefault((span.leader, span.leader_epoch), {})
+                of[_isr_of(span)] = max(min(span.to_ns, until_ns), of.get(_isr_of(span), BEFORE))
+        return frozenset(
+            isr for isr, at in told.items() if max(last.get(isr[:2], {}).values(), default=BEFORE) > at + self.lag_ns
+        )
 
     def last_told_ns(self, number: int) -> int:
         """The time of the last report, from a broker that was not behind, that equals the last report before a term."""
         before, seen_ns = self.last_before(number), self.terms[number].seen_ns
-        like = None if before is None else (before.leader, before.leader_epoch, before.isr)
-        alike = (span for span in self.current if (span.leader, span.leader_epoch, span.isr) == like)
+        like = None if before is None else _isr_of(before)
+        alike = (span for span in self.current if _isr_of(span) == like)
         return max((min(span.to_ns, seen_ns) for span in alike if span.from_ns <= seen_ns), default=BEFORE)
 
     def isr_since_ns(self, number: int) -> int:
@@ -243,9 +301,9 @@ class Elections:
         told_ns = self.last_told_ns(number) - self.lag_ns
         if before is None:
             return told_ns
-        like, changed_ns = (before.leader, before.leader_epoch, before.isr), BEFORE
+        like, changed_ns = _isr_of(before), BEFORE
         for span in self.spans:
-            if (span.leader, span.leader_epoch, span.isr) == like and span.from_ns <= seen_ns:
+            if _isr_of(span) == like and span.from_ns <= seen_ns:
                 earlier = self._current_before(span)
                 if earlier is not None and earlier.isr != span.isr:
                     changed_ns = max(changed_ns, min(earlier.to_ns, span.from_ns))
@@ -565,7 +623,8 @@ def elections(
     }
     current = current_reports(observations, behind, brokers)
     apart, timely = _by_partition(seen), _by_partition(seen if len(current) == len(observations) else spans_of(current))
-    quiet, highs = silences_of_brokers(observations, current), high_watermarks(observations, names)
+    quiet, pauses = silences_of_brokers(observations, current), pauses_of_brokers(observations, LAG_NS)
+    highs = high_watermarks(observations, names)
     replicas = _replicas(observations)
     kept = kept_silent(faults)
     found = {}
@@ -573,8 +632,8 @@ def elections(
         own = own_reports(spans, kept, names.values())
         terms = _terms(spans, of, names, quiet.get(of, {}), highs.get(of, {}), own, late)
         known = replicas.get(of, frozenset()) | {broker for span in spans for broker in span.isr}
-        reports, silences = (tuple(spans), tuple(timely.get(of, ()))), quiet.get(of, {})
-        found[of] = Elections(of, names, known, *reports, terms, silences, lag_ns, own, propagation, of in partly)
+        reports, silences = (tuple(spans), tuple(timely.get(of, ()))), (quiet.get(of, {}), pauses.get(of, {}))
+        found[of] = Elections(of, names, known, *reports, terms, *silences, lag_ns, own, propagation, of in partly)
     return found
 
 
@@ -759,6 +818,10 @@ def _cover(spans: Sequence[Span], silences: Intervals, from_ns: int, to_ns: int)
     begun = any(report.from_ns <= from_ns for report in spans)
     ended = any(report.to_ns >= to_ns for report in spans)
     return begun and ended and not silences.meet(from_ns + 1, to_ns - 1)
+
+
+def _isr_of(span: Span) -> _Isr:
+    return span.leader, span.leader_epoch, span.isr
 
 
 def _around(spans: Sequence[Span], from_ns: int, to_ns: int) -> Iterator[Span]:

@@ -64,13 +64,20 @@ def silences_of_brokers(observations: pa.Table, current: pa.Table) -> dict[Parti
     bounds = observations.group_by(PARTITION).aggregate([("at_ns", "min"), ("at_ns", "max")])
     rows = current.select([*PARTITION, "at_ns"])
     edges = [pa.table([bounds[name] for name in (*PARTITION, at)], rows.schema) for at in ("at_ns_min", "at_ns_max")]
-    _add_silences(found, observations, [*PARTITION, "observer"])
-    _add_silences(found, pa.concat_tables([rows, *edges]), PARTITION)
+    _add_silences(found, observations, [*PARTITION, "observer"], FRESH_NS)
+    _add_silences(found, pa.concat_tables([rows, *edges]), PARTITION, FRESH_NS)
+    return found
+
+
+def pauses_of_brokers(observations: pa.Table, longer_than_ns: int) -> dict[Partition, dict[str | None, list[Window]]]:
+    """The times without a report of a broker on a partition, by the broker's name."""
+    found: dict[Partition, dict[str | None, list[Window]]] = {}
+    _add_silences(found, observations, [*PARTITION, "observer"], longer_than_ns)
     return found
 
 
 def _add_silences(
-    found: dict[Partition, dict[str | None, list[Window]]], observations: pa.Table, keys: list[str]
+    found: dict[Partition, dict[str | None, list[Window]]], observations: pa.Table, keys: list[str], longer_than_ns: int
 ) -> None:
     rows = observations.select([*keys, "at_ns"]).sort_by([(name, "ascending") for name in [*keys, "at_ns"]])
     if len(rows) < 2:
@@ -79,7 +86,7 @@ def _add_silences(
     same = np.ones(len(at) - 1, bool)
     for name in keys:
         same &= pc.equal(rows[name][1:], rows[name][:-1]).to_numpy()
-    gaps = np.flatnonzero(same & (np.diff(at) > FRESH_NS))
+    gaps = np.flatnonzero(same & (np.diff(at) > longer_than_ns))
     for row, since in zip(rows.take(gaps).to_pylist(), at[gaps + 1].tolist(), strict=True):
         of = found.setdefault((row["topic"], row["partition"]), {})
         of.setdefault(row.get("observer"), []).append((row["at_ns"], since))

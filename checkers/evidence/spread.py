@@ -108,10 +108,14 @@ class Spread:
                 if broker in report.isr and still_ns <= until:
                     yield still_ns, 2, partial(self._still_reported, n, broker)
             before[report.observer] = frozenset(report.isr)
-        # (A leader that dies may not have reported the last ISR that others did.)
+        # (A leader that falls silent may not have reported the last ISR that others did.)
+        since = from_ns if here is None else max(here, from_ns)
         for report in self.elections.outlasting(n) if here is not None else ():
-            if max(here or BEFORE, from_ns) + self.elections.lag_ns <= report.from_ns <= to_ns:
-                yield report.from_ns, 1, partial(self._heard, n, report, None, True)
+            heard_ns, until = max(report.from_ns, since + self.elections.lag_ns), min(report.to_ns, to_ns)
+            if report.from_ns >= since and heard_ns <= until:
+                yield heard_ns, 1, partial(self._heard, n, report, None, True)
+            elif report.from_ns >= since:
+                yield report.from_ns, 3, partial(self._heard_briefly, n, report)
 
     def _wiped_now(self, n: int, broker: int, row: Row, at_ns: int) -> None:
         self._joined_before(n, broker, at_ns)

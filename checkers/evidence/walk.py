@@ -502,7 +502,8 @@ class Walk(Spread):
         before = self.elections.last_before(n)
         least = min(self.evidence.configuration.min_insync_replicas, len(self.elections.replicas))
         empty = before is not None and len(before.isr) >= least
-        sure = not self._either(n)
+        late = self.elections.isr_missed(n) and not self.elections.missed_before(n)
+        sure = not late and not self._either(n)
         return sure and (not self.evidence.last_replica_guarded or empty or self.elections.elr_told(n))
 
     def _either(self, n: int) -> bool:

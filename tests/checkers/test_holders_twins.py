@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -235,10 +236,10 @@ def test_the_disks_of_all_that_must_have_had_it_are_not_all_disks_where_another_
     """The ISR grew while it was in flight, as b2 alone tells; then b3 is elected, outside of it."""
     lines = [
         *saw("b1,b2,b3", "0..4", 1, 0, "1"),
-        *[*saw("b2", "5..5", 1, 0, joined), *saw("b3", "5..9", 1, 0, "1")],
+        *[*saw("b2", "5..5", 1, 0, joined), *saw("b3", "5..6", 1, 0, "1")],
         f"fault k {'b1,b2' if wiped == 'b1,b2' else 'b1'} 4.9..20 kind=kill",
         f"fault w {wiped} 5.6..6.6 kind=wipe",
-        *saw("b3", "10..60", 3, 1, "3"),
+        *saw("b3", "8.9..60", 3, 1, "3"),
         *CUT,
     ]
     assert decided("send r ok @5 t4.2..4.8", *lines, **UNCLEAN).standing is standing
@@ -384,16 +385,19 @@ def test_who_is_reported_in_the_isr_before_and_after_was_in_it_though_all_are_la
     assert decided("send r ok @5 t5.9..6.1", *led, *faults, *ENDED, **UNCLEAN, **ZOOKEEPER).standing is standing
 
 
-@pytest.mark.parametrize("epoch", [0, 1], ids=["the same epoch", "a later epoch"])
-def test_who_was_in_it_before_and_after_was_so_in_whichever_epoch_of_the_leader(epoch: int) -> None:
-    """b3 is killed at 8.1 s: the controller may raise the epoch. b2, cut from b1, was in the ISR until 11.5 s."""
+@pytest.mark.parametrize(
+    ("epoch", "standing"), [(0, VIOLATION), (1, UNDECIDED)], ids=["the same epoch", "a later epoch"]
+)
+def test_who_was_in_it_before_and_after_was_so_in_whichever_epoch_of_the_leader(epoch: int, standing: Standing) -> None:
+    """b1 tells nothing from 4.5 s to 12 s; what b2 tells from 8 s on is not late. b3 is
+    killed at 8.1 s: the controller may raise the epoch. b2, cut from b1, was in the ISR until 11.5 s."""
     led = [*saw("b1", "0.5..4.5", 1, 0, "1,2,3"), *saw("b2", "0.5..7.9", 1, 0, "1,2,3")]
     led += [*saw("b3", "0.5..7.5", 1, 0, "1,2,3"), *saw("b2", "8.5..11.5", 1, epoch, "1,2")]
     led += [*saw("b1,b2", "12..23.7", 1, epoch, "1"), *saw("b2", "31..110", 2, epoch + 1, "2")]
     faults = ["fault c b1,b2 1..98 from=b1 to=b2 plane=replication", "fault k b1 24.2..95 kind=kill"]
     faults += ["fault k3 b3 8.1..98 kind=kill", "fault f c1 5.6..7 kind=slow plane=all"]
     log = [line.replace("e1", f"e{epoch + 1}") for line in ENDED]
-    assert decided("send r ok @5 t5.9..6.1", *led, *faults, *log, **UNCLEAN).standing is UNDECIDED
+    assert decided("send r ok @5 t5.9..6.1", *led, *faults, *log, **UNCLEAN).standing is standing
 
 
 @pytest.mark.parametrize("later", ["1,2", "1"], ids=["b2 joins later", "nobody joins"])
@@ -745,3 +749,115 @@ def test_what_came_to_pass_in_a_term_before_its_leader_lost_its_disk(
     log = ["final a @4 e0", "send b info t27..", f"final b @5 e{wrote}", "send late ok @6 t50..51", "final late @6 e3"]
     found = decided("send r ok @5 t12..12.1", *led, *faults, *log, "end 0..7", acks="1", **UNCLEAN)
     assert found.standing is standing
+
+
+#: b1 is killed at 20.2 s, and b2 elected.
+B2_LEADS = ["fault k b1 20.2..60 kind=kill", *saw("b2,b3", "26..60", 2, 1, "2"), *CUT]
+BY_HAND = "fault elect-1 - 25.8..26 p0 unclean"
+
+
+@pytest.mark.parametrize(
+    ("to", "since", "more", "settings"),
+    [
+        ("10", "18..20", [], UNCLEAN),
+        ("10", "18..20", ["fault q b1 10.4..17.5 kind=isolate plane=client clients=cut"], UNCLEAN),
+        ("13", "15.9..19.9", [], UNCLEAN),
+        ("10", None, [], UNCLEAN),
+        ("10", "18..20", [], UNCLEAN | {"version": "2.8.1", "metadata": "zookeeper"}),
+        ("10", "18..20", [BY_HAND], {"unclean_election": False}),
+    ],
+    ids=["nothing", "to nobody", "for less than 3 s", "any more", "with ZooKeeper", "and an election by hand"],
+)
+def test_who_joined_an_isr_while_its_leader_said_nothing_must_have_what_was_committed_before(
+    to: str, since: str | None, more: list[str], settings: dict[str, Any]
+) -> None:
+    own = [*saw("b1", f"0..{to}", 1, 0, "1"), *(saw("b1", since, 1, 0, "1") if since else [])]
+    others = [*saw("b2,b3", "0..13", 1, 0, "1"), *saw("b2,b3", "13.5..15.5", 1, 0, "1,2")]
+    others += saw("b2,b3", "16..25", 1, 0, "1")
+    assert decided("send r ok @5 t5..6", *own, *others, *more, *B2_LEADS, **settings).standing is VIOLATION
+
+
+@pytest.mark.parametrize(
+    ("sent", "standing"),
+    [("10..10.2", VIOLATION), ("11.2..11.4", VIOLATION), ("11.6..11.8", UNDECIDED), ("14..14.2", PERMITTED)],
+)
+def test_what_others_report_while_the_leader_pauses_is_in_doubt(sent: str, standing: Standing) -> None:
+    """b1 reports nothing from 10 s to 12.9 s."""
+    own = [*saw("b1", "0..10", 1, 0, "1"), *saw("b1", "12.9..19.9", 1, 0, "1")]
+    others = [*saw("b2,b3", "0..10", 1, 0, "1"), *saw("b2,b3", "10.5..12.5", 1, 0, "1,2")]
+    others += saw("b2,b3", "12.8..25.8", 1, 0, "1")
+    assert decided(f"send r ok @5 t{sent}", *own, *others, *B2_LEADS, **UNCLEAN).standing is standing
+
+
+#: b2 and b3 report from 19.7 s on that b2 joined; b1 reported last at 20 s that it had not.
+JOINED_LAST = [
+    *saw("b1", "0..20", 1, 0, "1"),
+    *saw("b2,b3", "0..19", 1, 0, "1"),
+    *saw("b2,b3", "19.7..25.7", 1, 0, "1,2"),
+]
+
+
+@pytest.mark.parametrize("sent", ["18.2..18.4", "18.5..18.9", "18.5..19.01"])
+@pytest.mark.parametrize(
+    ("more", "settings"),
+    [(["fault w b1 20.3..40 kind=wipe"], UNCLEAN), ([BY_HAND], {"unclean_election": False})],
+    ids=["all disks", "by hand"],
+)
+def test_who_is_still_reported_in_an_isr_a_lag_after_a_record_was_committed_must_have_it(
+    sent: str, more: list[str], settings: dict[str, Any]
+) -> None:
+    assert decided(f"send r ok @5 t{sent}", *JOINED_LAST, *more, *B2_LEADS, **settings).standing is VIOLATION
+
+
+def test_who_is_reported_in_an_isr_for_less_than_a_lag_after_that_may_have_it() -> None:
+    """r was committed at 19.3 s: an ISR that was reported until 20.2 s may be older."""
+    lines = [line.replace("@19.7..25.7", "@19.7..20.2") for line in JOINED_LAST]
+    lines += saw("b2,b3", "20.5..25.5", 1, 0, "1")
+    assert decided("send r ok @5 t19..19.3", *lines, *B2_LEADS, **UNCLEAN).standing is UNDECIDED
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["one that fell silent", "nobody"])
+def test_an_isr_that_others_left_behind_is_not_the_last_though_its_report_began_last(again: bool) -> None:
+    """b3 reports at 11 s that b1 is alone in the ISR, and is killed. b2 is reported in it until 23 s; b3 is elected."""
+    lines = [*saw("b1,b2,b3", "0..10", 1, 0, "1,2"), *saw("b3", "11..11", 1, 0, "1")]
+    lines += ["fault k3 b3 11.2..22 kind=kill", *saw("b1", "12..20", 1, 0, "1,2"), *saw("b2", "12..23", 1, 0, "1,2")]
+    lines += ["fault k1 b1 20.2..60 kind=kill", *saw("b2,b3", "24..60", 3, 1, "3"), *CUT]
+    lines = [line for line in lines if again or "@11..11" not in line]
+    assert decided("send r ok @5 t14..15", *lines, **UNCLEAN).standing is UNDECIDED
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["nobody", "one that fell silent"])
+@pytest.mark.parametrize(
+    ("sent", "settings", "standing"), [("15..16", UNCLEAN, PERMITTED), ("19.5..20", ALONE, VIOLATION)]
+)
+def test_nor_does_it_make_an_election_clean(
+    sent: str, settings: dict[str, Any], standing: Standing, told: bool
+) -> None:
+    """b3 was in the ISR at 10.5 s, as b4 reports late, and last. Then b1 was alone; b3 is elected."""
+    lines = [*saw("b1,b2,b3,b4", "0..10", 1, 0, "1"), *saw("b1,b2,b3", "10.5..10.5", 1, 0, "1,3")]
+    lines += [*(saw("b4", "11.1..11.1", 1, 0, "1,3") if told else []), "fault k4 b4 11.2..90 kind=kill"]
+    lines += [*saw("b1", "11..20", 1, 0, "1"), *saw("b2,b3", "11..24", 1, 0, "1"), "fault k1 b1 20.2..60 kind=kill"]
+    lines += [*saw("b2,b3", "25..60", 3, 1, "3"), *CUT]
+    assert decided(f"send r ok @5 t{sent}", *lines, **settings).standing is standing
+
+
+def test_what_a_broker_that_is_behind_still_reports_leaves_no_isr_behind() -> None:
+    """b4 is cut off, and still reports that b2 was in the ISR when b1, alone in it, is killed."""
+    lines = [*saw("b1,b2,b3,b4", "0..10", 1, 0, "1,2"), "fault c b4 10.2..60 kind=isolate plane=all clients=kept"]
+    lines += [*saw("b1", "11..20", 1, 0, "1"), *saw("b2,b3", "11..20", 1, 0, "1"), *saw("b4", "11..23", 1, 0, "1,2")]
+    lines += ["fault k1 b1 20.2..60 kind=kill", *saw("b2,b3", "22..60", 3, 1, "3"), *CUT]
+    assert decided("send r ok @5 t14..15", *lines, **UNCLEAN).standing is PERMITTED
+
+
+@pytest.mark.parametrize("told", ["25.8", "26", "26.2"])
+def test_a_term_that_was_first_reported_after_the_next_one_had_an_isr_of_its_own(told: str) -> None:
+    """b2 led from an ISR of its own before b3; it runs, and b3 is elected all the same."""
+    lines = [
+        *saw("b1,b2,b3", "0..11", 1, 0, "1,2"),
+        *saw("b1", "12..20", 1, 0, "1"),
+        *saw("b2,b3", "12..25", 1, 0, "1"),
+    ]
+    lines += ["fault k b1 20.2..90 kind=kill", *saw("b2", f"{told}..{told}", 2, 1, "2")]
+    lines += [*saw("b3", "26..60", 3, 2, "3"), *saw("b2", "27..60", 3, 2, "3")]
+    log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "final late @6 e2", "end 0..7"]
+    assert decided("send r ok @5 t5..6", *lines, *log, **UNCLEAN).standing is UNDECIDED

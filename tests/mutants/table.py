@@ -146,8 +146,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("ruling=why, may_have=frozenset())", "ruling=why)", "a neighbour takes a doubt back"),
         ("(in_doubt(row) and asked_by_hand(row, case.of))", "in_doubt(row)", "a doubt elsewhere matters"),
         (
-            "return replace(first, only_event=len(",
-            "return replace(first, only_event=0 < len(",
+            "return replace(first, only_event=len({one.event for one in each}) == 1)",
+            "return first",
             "the first of two events",
         ),
         (

@@ -65,10 +65,12 @@ def in_part(lines: Lines) -> Lines:
     """The same transaction also sent another record, to a partition that nothing happened to."""
     [sent_s] = [found[1] for line in lines if (found := _GONE.fullmatch(line))]
     part = f"send part ok @0 p2 x1 t{float(sent_s) - 0.1:g}..{sent_s}"
-    return (*committed(lines), part, "final part @0 p2 e0", "end 0..1 p2")
+    return (*committed(lines), part, "final part @0 p2 e0", "stable @1 p2 high=1", "end 0..1 p2")
 
 
 def _within_a_transaction(line: str) -> Iterator[str]:
+    if end := _END.fullmatch(line):
+        yield f"stable @{end[1]} high={end[1]}"
     if gone := _GONE.fullmatch(line):
         sent_s, until_s = map(float, gone.groups())
         yield f"txn 1 commit ok {sent_s - 0.1:g}..{until_s + 0.1:g}..{until_s + 0.2:g}"
