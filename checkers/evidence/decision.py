@@ -58,8 +58,8 @@ class LossEvent:
 class PossibleTerm:
     """A term to which records may belong (None: that of an unreported leader), and their standing if they do.
 
-    In this case: ``may_have``: the terms whose leaders may have taken them; ``must``, ``need_not``: the brokers that
-    must have had them, or need not.
+    In this case: ``may_have``, ``may_not_have``: as of a Decision; ``must``, ``need_not``: the brokers that must have
+    had them, or need not.
     """
 
     term: int | None
@@ -68,6 +68,7 @@ class PossibleTerm:
     may_have: frozenset[int] = frozenset()
     must: frozenset[int] = frozenset()
     need_not: frozenset[int] = frozenset()
+    may_not_have: frozenset[int] = frozenset()
 
     def may_go_with(self, term: int) -> bool:
         """Whether, if the records belong to it, it may be permitted that the election of ``term`` took them."""
@@ -80,7 +81,8 @@ class Decision:
     """The standing of lost records, and the reason.
 
     ``term``: the term to which they belong, if known. ``may_have``: the terms whose leaders may have taken them, as
-    the settings permit. ``possible_terms``: the terms to which they may belong. ``only_event``: whether no other event
+    the settings permit; ``may_not_have``: those whose leaders may have, though the settings forbid it.
+    ``possible_terms``: the terms to which they may belong. ``only_event``: whether no other event
     may have taken them instead of ``event``, which the settings permit as well.
     """
 
@@ -91,8 +93,14 @@ class Decision:
     event: LossEvent | None = None
     term: int | None = None
     may_have: frozenset[int] = frozenset()
+    may_not_have: frozenset[int] = frozenset()
     possible_terms: tuple[PossibleTerm, ...] = field(default=(), compare=False)
     only_event: bool = True
+
+    def may_be_forbidden(self, term: int) -> bool:
+        """Whether, if the election of ``term`` may have taken the records, another may have that was not allowed to."""
+        each = [one.may_not_have for one in self.possible_terms if one.may_go_with(term)]
+        return any(each or [self.may_not_have])
 
     @property
     def taken_by(self) -> LossEvent | None:

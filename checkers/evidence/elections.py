@@ -103,6 +103,12 @@ def _since(gap: _Gap) -> int:
     return gap.since_ns
 
 
+def _begun_after(report: Span, gaps: Sequence[_Gap]) -> list[int]:
+    """The beginnings of the gaps that began at most a lag after a report, unless the leader reports the same next."""
+    first, end = (bisect_left(gaps, at, key=_since) for at in (report.from_ns, report.from_ns + LAG_NS + 1))
+    return [gap.since_ns for gap in gaps[first:end] if gap.then != report.isr]
+
+
 @dataclass(frozen=True)
 class Elections:
     """What is known about the leaders of one partition. ``terms`` are in the order of epochs (without epochs: of time).
@@ -176,9 +182,11 @@ class Elections:
             return None
         counted = [report for by in observers for report in of_each[by]]
         if leader in observers:
-            meanwhile = (report for n in self.terms_of_one_leader(number) for report in self.reports_of(n))
-            theirs = (one for one in meanwhile if one.observer != leader and one.from_ns <= until)
-            counted += [one for one in theirs if one.to_ns >= from_ns and not behind(one.observer, from_ns, until)]
+            numbers = self.terms_of_one_leader(number)
+            meanwhile = {one for n in numbers for one in (*self.reports_of(n), *self._outlasting(n))}
+            theirs = (one for by in of_each.keys() - {leader} for one in _around(of_each[by], from_ns, until))
+            near = [one for one in theirs if one in meanwhile and one.from_ns <= until]
+            counted += [one for one in near if not behind(one.observer, from_ns, min(max(one.to_ns, from_ns), until))]
         else:
             counted += [report for report in of_each.get(leader or "", ()) if report.from_ns <= until]
             # (A broker that fell silent may have reported an ISR that the others did not see.)
@@ -201,10 +209,6 @@ class Elections:
             self._reports_of[number] = list(self._with_others(number))
         return self._reports_of[number]
 
-    @cached_property
-    def _reports_of(self) -> dict[int, list[Span]]:
-        return {}
-
     def _with_others(self, number: int) -> Iterator[Span]:
         leader, gaps = self.names.get(self.terms[number].leader), self._gaps(number)
         for report in self.terms[number].reports:
@@ -213,22 +217,47 @@ class Elections:
             if report.observer == leader or in_gap:
                 yield report
 
-    def outlasting(self, number: int) -> Iterator[Span]:
-        """What other brokers began to report before one of the ``_gaps`` of a term, and still reported in it, unless
-        its leader reports the same next."""
-        leader, gaps = self.names.get(self.terms[number].leader), self._gaps(number)
-        for report in self.terms[number].reports:
-            first, end = (bisect_left(gaps, at, key=_since) for at in (report.from_ns, report.to_ns))
-            if report.observer != leader and any(gaps[gap].then != report.isr for gap in range(first, end)):
-                yield report
+    def outlasting(self, number: int) -> list[Span]:
+        """What other brokers began to report at most a lag before one of the ``_gaps`` of a term, and still reported in
+        it, unless its leader reports the same next: up to their own silences. (Before that the leader knew better.)"""
+        return [piece for pieces in self._outlasting(number).values() for piece in pieces]
+
+    def _outlasting(self, number: int) -> dict[Span, list[Span]]:
+        """The same, by the whole report."""
+        if number not in self._outlasting_of:
+            leader, gaps = self.names.get(self.terms[number].leader), self._gaps(number)
+            self._outlasting_of[number] = {
+                report: pieces
+                for report in self.terms[number].reports
+                if report.observer != leader
+                and (since := _begun_after(report, gaps))
+                and (
+                    pieces := [
+                        one
+                        for one in _heard([report], self.pauses)
+                        if any(one.from_ns <= at < one.to_ns for at in since)
+                    ]
+                )
+            }
+        return self._outlasting_of[number]
+
+    @cached_property
+    def _reports_of(self) -> dict[int, list[Span]]:
+        return {}
+
+    @cached_property
+    def _outlasting_of(self) -> dict[int, dict[Span, list[Span]]]:
+        return {}
 
     def _gaps(self, number: int) -> list[_Gap]:
-        """The times of more than a lag without a report of a term from its leader, and the time after its last one."""
+        """The times of more than a lag without a report of a term from its leader, and the time before its first and
+        after its last one."""
         leader = self.names.get(self.terms[number].leader)
         own = _heard([report for report in self.terms[number].reports if report.observer == leader], self.pauses)
         gaps = (_Gap(one.to_ns, other.from_ns, other.isr) for one, other in pairwise(own))
         longer = (gap for gap in gaps if gap.to_ns - gap.since_ns > LAG_NS)
-        return [*longer, _Gap(self._own_until_ns(number), NEVER, None)]
+        before = [_Gap(BEFORE, one.from_ns, one.isr) for one in own[:1]]
+        return [*before, *longer, _Gap(self._own_until_ns(number), NEVER, None)]
 
     def _own_until_ns(self, number: int) -> int:
         """The last report of a term from its leader; BEFORE if it made none."""
@@ -265,26 +294,34 @@ class Elections:
         """The last report before a term: of any broker, and of those that were not behind."""
         if number not in self._befores:
             term = self.terms[number]
-            led, overtaken = LeaderTerm(term.leader, term.epoch, term.seen_ns), self._overtaken(term.seen_ns)
-            each = ([span for span in seen if _isr_of(span) not in overtaken] for seen in (self.spans, self.current))
-            any_last, current = (last_before(seen, led) for seen in each)
-            self._befores[number] = any_last, current
+            led = LeaderTerm(term.leader, term.epoch, term.seen_ns)
+            self._befores[number] = self._last(self.spans, led), self._last(self.current, led)
         return self._befores[number]
 
-    def _overtaken(self, until_ns: int) -> frozenset[_Isr]:
-        """The ISRs of leaders after which another one of the same leader was still reported, more than a lag after the
-        last report of theirs, however late that began."""
-        told, last = dict[_Isr, int](), dict[tuple[int, int | None], dict[_Isr, int]]()
-        for span in self.spans:
-            if span.from_ns <= until_ns:
-                told[_isr_of(span)] = max(min(span.to_ns, until_ns), told.get(_isr_of(span), BEFORE))
-        for span in self.current:
-            if span.from_ns <= until_ns:
-                of = last.setdefault((span.leader, span.leader_epoch), {})
-                of[_isr_of(span)] = max(min(span.to_ns, until_ns), of.get(_isr_of(span), BEFORE))
-        return frozenset(
-            isr for isr, at in told.items() if max(last.get(isr[:2], {}).values(), default=BEFORE) > at + self.lag_ns
-        )
+    def _last(self, seen: Sequence[Span], led: LeaderTerm) -> Span | None:
+        last = last_before(seen, led)
+        overtaken = frozenset[tuple[int, ...]]() if last is None else self._overtaken(last, led.from_ns)
+        if last is None or last.isr not in overtaken:
+            return last
+        leader = last.leader, last.leader_epoch
+        left = (span for span in seen if (span.leader, span.leader_epoch) != leader or span.isr not in overtaken)
+        return last_before(left, led)
+
+    def _overtaken(self, of: Span, until_ns: int) -> frozenset[tuple[int, ...]]:
+        """The ISRs of this report's leader and epoch after which another one was still reported, more than a lag after
+        the last report of theirs, however late that began."""
+        leader = of.leader, of.leader_epoch
+        told = _last_times(self._heard_of_any.get(leader, ()), until_ns)
+        latest = max(_last_times(self._heard_current.get(leader, ()), until_ns).values(), default=BEFORE)
+        return frozenset(isr for isr, at in told.items() if latest > at + self.lag_ns)
+
+    @cached_property
+    def _heard_of_any(self) -> dict[tuple[int, int | None], list[Span]]:
+        return _by_leader(_heard(self.spans, self.pauses))
+
+    @cached_property
+    def _heard_current(self) -> dict[tuple[int, int | None], list[Span]]:
+        return _by_leader(_heard(self.current, self.pauses))
 
     def last_told_ns(self, number: int) -> int:
         """The time of the last report, from a broker that was not behind, that equals the last report before a term."""
@@ -332,6 +369,51 @@ class Elections:
             return False
         told_ns = min((report.from_ns for report in self.terms[number - 1].reports), default=NEVER)
         return self._missed(number) or told_ns > self.terms[number].seen_ns
+
+    def told_late(self, number: int) -> bool:
+        """Whether a newer epoch, or another ISR, of before a term than the last known was first reported after that
+        term was, and somebody else may be in sync by it: the leader may have been elected from it."""
+        if number not in self._told_late:
+            before, term = self.last_before(number), self.terms[number]
+            epochs = [] if before is None else range(known_epoch(before.leader_epoch), known_epoch(term.epoch))
+            late = (span for epoch in epochs for span in self._of_epoch.get(epoch, ()) if span.from_ns > term.seen_ns)
+            self._told_late[number] = before is not None and any(
+                _may_admit_others(span, before, term.leader) and self._is_newer(span, before) for span in late
+            )
+        return self._told_late[number]
+
+    def _is_newer(self, report: Span, than: Span) -> bool:
+        """Whether a report is newer than another one of the same epoch or an earlier one. What a broker that is behind
+        reports may be old, unless nobody had reported it before, or that broker had reported the other one before."""
+        isr = _isr_of(than)
+        return (
+            (report.observer, report.from_ns) in self._current_begins
+            or self._first_told[_isr_of(report)] == report.from_ns
+            or any(
+                (one.observer, _isr_of(one)) == (report.observer, isr) and one.from_ns < report.from_ns
+                for one in self._of_epoch[known_epoch(than.leader_epoch)]
+            )
+        )
+
+    @cached_property
+    def _told_late(self) -> dict[int, bool]:
+        return {}
+
+    @cached_property
+    def _current_begins(self) -> frozenset[tuple[str, int]]:
+        return frozenset((span.observer, span.from_ns) for span in self.current)
+
+    @cached_property
+    def _first_told(self) -> dict[_Isr, int]:
+        """When each ISR of a leader was first reported."""
+        return {_isr_of(span): span.from_ns for span in reversed(self.spans)}
+
+    @cached_property
+    def _of_epoch(self) -> dict[int, list[Span]]:
+        found: dict[int, list[Span]] = {}
+        for span in self.spans:
+            found.setdefault(known_epoch(span.leader_epoch), []).append(span)
+        return found
 
     def missed_before(self, number: int) -> bool:
         """Whether the epochs show that there may have been an unreported leader right before a term."""
@@ -791,11 +873,12 @@ def _heard(spans: Sequence[Span], quiet: Mapping[str | None, Sequence[Window]]) 
     """Reports without the silences of their observers, in the order of time."""
     found = []
     for span in spans:
-        from_ns = span.from_ns
-        for since, to in quiet.get(span.observer, ()):
-            if from_ns <= since and to <= span.to_ns:
-                found.append(replace(span, from_ns=from_ns, to_ns=since))
-                from_ns = to
+        own, from_ns = quiet.get(span.observer, ()), span.from_ns
+        for since, to in own[bisect_left(own, (from_ns, BEFORE)) :]:
+            if to > span.to_ns:
+                break
+            found.append(replace(span, from_ns=from_ns, to_ns=since))
+            from_ns = to
         found.append(replace(span, from_ns=from_ns))
     return sorted(found, key=lambda span: span.from_ns)
 
@@ -822,6 +905,29 @@ def _cover(spans: Sequence[Span], silences: Intervals, from_ns: int, to_ns: int)
 
 def _isr_of(span: Span) -> _Isr:
     return span.leader, span.leader_epoch, span.isr
+
+
+def _may_admit_others(report: Span, than: Span, leader: int) -> bool:
+    """Whether by a report others may be in sync than by another one: one more broker, or the leader if it was not, or
+    not the leader if it was."""
+    more = {*report.isr} - {leader} - {*than.isr}
+    return bool(more) or (leader in report.isr) != (leader in than.isr)
+
+
+def _by_leader(spans: Iterable[Span]) -> dict[tuple[int, int | None], list[Span]]:
+    found: dict[tuple[int, int | None], list[Span]] = {}
+    for span in spans:
+        found.setdefault((span.leader, span.leader_epoch), []).append(span)
+    return found
+
+
+def _last_times(spans: Iterable[Span], until_ns: int) -> dict[tuple[int, ...], int]:
+    """When each ISR was last reported by some time."""
+    found: dict[tuple[int, ...], int] = {}
+    for span in spans:
+        if span.from_ns <= until_ns:
+            found[span.isr] = max(min(span.to_ns, until_ns), found.get(span.isr, BEFORE))
+    return found
 
 
 def _around(spans: Sequence[Span], from_ns: int, to_ns: int) -> Iterator[Span]:

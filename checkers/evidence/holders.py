@@ -163,7 +163,15 @@ def _of_faults(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) 
     each = [Walk(evidence, elections, anomaly, case, number, acting).decision() for number in numbers]
     unseen = _of_unseen(evidence, anomaly, elections, case, supposed)
     of = tuple(
-        PossibleTerm(number, elections.terms[number].epoch, one.standing, one.may_have, one.must, one.need_not)
+        PossibleTerm(
+            number,
+            elections.terms[number].epoch,
+            one.standing,
+            one.may_have,
+            one.must,
+            one.need_not,
+            one.may_not_have,
+        )
         for number, one in zip(numbers, each, strict=True)
     )
     if unseen is not None:

@@ -91,7 +91,11 @@ class Spread:
         that applies it. ``emptied``: the brokers whose disks are or will be wiped."""
         here, before = self.committed, dict[str, frozenset[int]]()
         filled = [(self.acting.up_ns(broker, over(row)) + self.elections.lag_ns, broker) for broker, row in emptied]
-        for report in self.elections.reports_of(n):
+        counted = set(self.elections.reports_of(n))
+        for report in self.elections.terms[n].reports:
+            if report not in counted:
+                before[report.observer] = frozenset(report.isr)
+                continue
             until, known = min(report.to_ns, to_ns), before.get(report.observer)
             heard_ns = max(report.from_ns, (from_ns if here is None else max(here, from_ns)) + self.elections.lag_ns)
             if heard_ns <= until:
@@ -112,10 +116,10 @@ class Spread:
         since = from_ns if here is None else max(here, from_ns)
         for report in self.elections.outlasting(n) if here is not None else ():
             heard_ns, until = max(report.from_ns, since + self.elections.lag_ns), min(report.to_ns, to_ns)
-            if report.from_ns >= since and heard_ns <= until:
+            if heard_ns <= until:
                 yield heard_ns, 1, partial(self._heard, n, report, None, True)
-            elif report.from_ns >= since:
-                yield report.from_ns, 3, partial(self._heard_briefly, n, report)
+            elif until >= since:
+                yield max(report.from_ns, from_ns), 3, partial(self._heard_briefly, n, report)
 
     def _wiped_now(self, n: int, broker: int, row: Row, at_ns: int) -> None:
         self._joined_before(n, broker, at_ns)

@@ -1,6 +1,6 @@
 """Follows records of one term through later elections: which brokers had them, and which event took them."""
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from checkers.evidence.behind import LAG_NS, over
@@ -112,12 +112,12 @@ class Walk(Spread):
         if found.standing is Standing.PERMITTED and found.event is not None and self._fetched_after(found.event):
             found = self._undecided("a consumer still got it after that", found.may_have)
         if self.case.fetched_ns is not None:
-            found = replace(found, may_have=frozenset(n for n in found.may_have if not self._fetched_in_later(n)))
+            found = _only(found, lambda n: not self._fetched_in_later(n))
         if gone is None or found.standing is Standing.VIOLATION:
             return found
         event = found.event
         if event is None:
-            return replace(found, may_have=frozenset(n for n in found.may_have if n <= gone.term))
+            return _only(found, lambda n: n <= gone.term)
         late = event.at_ns > gone.by_ns if event.term is None else event.term > gone.term
         return self._undecided("something else had been acknowledged in its place before", []) if late else found
 
@@ -330,6 +330,7 @@ class Walk(Spread):
             return self._undecided(f"{self._who(n)} may have had it when it was elected, and have dropped it", [])
         doubt = next(self._doubts(happened, n), None) if ruling.standing is Standing.VIOLATION else None
         doubt = doubt or self._doubt_of_disks(ruling, happened) or self._doubt_of_commit(ruling, happened)
+        doubt = doubt or self._doubt_of_isr(n, ruling, happened)
         return self.decided(ruling, event, [n]) if doubt is None else self._undecided(doubt, [n])
 
     def _doubt_of_disks(self, ruling: Ruling, happened: Circumstances) -> str | None:
@@ -339,6 +340,15 @@ class Walk(Spread):
             return None
         otherwise = standing(self.anomaly, self.evidence.configuration, replace(happened, disks_lost=False))
         return None if otherwise.standing is Standing.PERMITTED else _OTHERS_MAY_HAVE_HAD_IT
+
+    def _doubt_of_isr(self, n: int, ruling: Ruling, happened: Circumstances) -> str | None:
+        """The doubt that the leader of a term was not elected from the ISR, if only a clean election permits the loss
+        of the records."""
+        known = not self.elections.told_late(n) and not self._either(n)
+        if ruling.standing is not Standing.PERMITTED or happened.uncleanly or known:
+            return None
+        if_so = standing(self.anomaly, self.evidence.configuration, replace(happened, uncleanly=True))
+        return None if if_so.standing is Standing.PERMITTED else _isr_untold(self._who(n))
 
     def _doubt_of_commit(self, ruling: Ruling, happened: Circumstances) -> str | None:
         """The doubt that the records may have been committed, if only that they were not permits their loss."""
@@ -358,13 +368,13 @@ class Walk(Spread):
             yield f"nobody knows which of several elections, that of {self._who(n)} among them, was asked for by hand"
         if not happened.uncleanly and self.acting.isr_may_be_faulted(n) and permits(isr_faulted=True):
             yield f"nobody knows whether the rest of the ISR was faulted before {self._who(n)} was elected, or after"
-        missed = self.elections.isr_missed(n) or self._either(n)
+        missed = self.elections.isr_missed(n) or self.elections.told_late(n) or self._either(n)
         if (
             not happened.uncleanly
             and missed
             and (permits(uncleanly=True, isr_faulted=True) or permits(isr_faulted=True))
         ):
-            yield f"nobody had reported by then the ISR from which {self._who(n)} was elected"
+            yield _isr_untold(self._who(n))
         silent = self.elections.unheard(self.elections.last_told_ns(n), self.elections.terms[n].seen_ns)
         if not happened.uncleanly and silent and permits(uncleanly=True, isr_faulted=True):
             yield f"nobody had reported the ISR for some time when {self._who(n)} was elected"
@@ -466,8 +476,9 @@ class Walk(Spread):
         """An undecided loss. It may become a permitted neighbour's only by an election which may take these records,
         too: what was never committed may go where what was committed may not. Nor does it by that of a broker that
         could fetch them."""
-        may = (n for n in may_have if self._may_take(n) and not self._could_fetch_it(n))
-        return self.decided(undecided(self.anomaly, why), may_have=may)
+        takers = {n: self._may_take(n) for n in may_have if not self._could_fetch_it(n)}
+        found = self.decided(undecided(self.anomaly, why), may_have=(n for n, permitted in takers.items() if permitted))
+        return replace(found, may_not_have=frozenset(takers) - found.may_have)
 
     def _could_fetch_it(self, n: int) -> bool:
         """Whether no fault struck the leader of a term, or the leader of the records, while they were written, until a
@@ -502,8 +513,7 @@ class Walk(Spread):
         before = self.elections.last_before(n)
         least = min(self.evidence.configuration.min_insync_replicas, len(self.elections.replicas))
         empty = before is not None and len(before.isr) >= least
-        late = self.elections.isr_missed(n) and not self.elections.missed_before(n)
-        sure = not late and not self._either(n)
+        sure = not self.elections.told_late(n) and not self._either(n)
         return sure and (not self.evidence.last_replica_guarded or empty or self.elections.elr_told(n))
 
     def _either(self, n: int) -> bool:
@@ -544,3 +554,13 @@ class Walk(Spread):
     def _event(self, n: int) -> LossEvent:
         term = self.elections.terms[n]
         return LossEvent(term.seen_ns, n, term.leader, term.epoch)
+
+
+def _isr_untold(elected: str) -> str:
+    return f"nobody had reported by then the ISR from which {elected} was elected"
+
+
+def _only(found: Decision, may_take: Callable[[int], bool]) -> Decision:
+    """A decision in which only the elections of these terms may have taken the records."""
+    may, may_not = (frozenset(filter(may_take, terms)) for terms in (found.may_have, found.may_not_have))
+    return replace(found, may_have=may, may_not_have=may_not)

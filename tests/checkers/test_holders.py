@@ -124,7 +124,8 @@ def log_of(told: HandHistory, end: dict[str, Any]) -> Log:
             epochs.setdefault(row["leader_epoch"], []).append(row["offset"])
     found = sorted((epoch, min(offsets), max(offsets)) for epoch, offsets in epochs.items())
     each = np.array(found, np.int64).reshape(-1, 3).T
-    return Log(*each, end["log_end"], sparse=bool(told.rows["transactions"]), start=end["log_start"])
+    transactions = len(told.rows["transactions"])
+    return Log(*each, end["log_end"], sparse=bool(transactions), start=end["log_start"], unseen=transactions)
 
 
 def in_hole(told: HandHistory, send: dict[str, Any]) -> bool:
@@ -2070,7 +2071,8 @@ def test_of_what_may_be_of_two_leaders_a_broker_must_have_only_what_it_must_have
 
 
 def test_what_is_undecided_of_each_of_two_leaders_may_be_of_either() -> None:
-    """b2 may have fetched it of b1 while it was in sync; and nobody watched b2 to the end."""
+    """b2 may have fetched it of b1 while it was in sync, which nobody had reported when b2 was elected; and nobody
+    watched b2 to the end."""
     led = [
         *saw("b1", "0..22", 1, 0, "1"),
         *saw("b1", "23..27", 1, 0, "1,2"),
@@ -2082,7 +2084,7 @@ def test_what_is_undecided_of_each_of_two_leaders_may_be_of_either() -> None:
         *("send x ok @1 t80..81", "final a @4 e0", "final b @5 e1", "final c @8 e1", "end 0..9"),
     ]
     alone, beside = stands_beside(evidence(by_hand(*led), **UNCLEAN), 22.6)
-    assert (alone.standing, several_of(alone), alone.may_have) == (UNDECIDED, True, {1})
+    assert (alone.standing, several_of(alone), alone.may_have) == (UNDECIDED, True, frozenset())
     assert (names(alone.must), {one.term for one in alone.possible_terms}) == ([], {0, 1})
     assert beside is UNDECIDED
 

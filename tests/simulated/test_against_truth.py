@@ -17,7 +17,7 @@ from tests.simulated.truth import Permits
 #: At most so many of a truth are undecided.
 _MOST_UNDECIDED = 0.1
 #: Of a few histories, in which one alone may be as much, and of those that were observed seldom.
-_MOST_UNDECIDED_OF_FEW = 0.12
+_MOST_UNDECIDED_OF_FEW = 0.13
 #: Before KIP-497 ISRs are reported up to a minute late: for half of what is lost, nobody knows whether it had to stay.
 _MOST_UNDECIDED_OF_LATE = 0.75
 _MOST_UNDECIDED_OF = {
