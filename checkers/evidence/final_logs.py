@@ -31,7 +31,8 @@ class Log:
 
     ``sparse``: it may lack offsets for other reasons than an election: transaction markers, or compaction. ``start``:
     retention deleted everything below it. ``whole``: nothing can stand at its end or above. (A read of committed
-    records alone ends at the last stable offset: where that is in the log, nobody may know.)
+    records alone ends at the last stable offset: where that is in the log, nobody may know.) ``unseen``: at most this
+    many offsets have a marker, or a record that a reader of committed records does not see.
     """
 
     epochs: Offsets
@@ -41,6 +42,7 @@ class Log:
     sparse: bool = False
     start: int = 0
     whole: bool = True
+    unseen: int = 0
 
     def begun_at(self, delivered: Mapping[int, int]) -> "Log":
         """The same log, in which an epoch begins no later than its first delivered record. ``delivered``: by epoch, the
@@ -67,6 +69,11 @@ class Log:
         if epoch is None or offset is None:
             return False
         return bool((self.last[self.epochs == epoch] >= offset).any())
+
+    def next_offset(self, offset: int) -> int:
+        """Where the next epoch begins above an offset, or else the log ends; the offset itself if it is not below."""
+        above = self.first[self.first > offset]
+        return max(offset, int(above.min()) if len(above) else self.end)
 
     def epochs_at(self, offsets: Offsets) -> Offsets:
         """The epoch of the record at each of these offsets. NO_EPOCH if there is no record, or if the epoch is not
@@ -121,12 +128,14 @@ def logs(stored: StoredRun, epochs: pa.Table) -> dict[Partition, Log]:
     known = epochs.filter(pc.greater(epochs["leader_epoch"], NO_EPOCH))
     each = known.group_by(PARTITION, use_threads=False).aggregate([(name, "list") for name in _SPAN])
     rows = {(row["topic"], row["partition"]): row for row in each.to_pylist()}
-    found: dict[Partition, Log] = {}
+    read_committed, found = stored.file.configuration.read_committed, dict[Partition, Log]()
+    unseen = stored.count("transactions") + (stored.count("sends") if read_committed else 0)
+    unseen = NEVER if stored.file.compacted else unseen
     for of, (start, end) in ends.items():
         row = rows.get(of, {})
         each_epoch, first, last = (np.array(row.get(f"{name}_list", ()), np.int64) for name in _SPAN)
-        whole = not stored.file.configuration.read_committed or of in stored.stable_ends
-        found[of] = Log(each_epoch, first, last, end, sparse(stored), start, whole)
+        whole = not read_committed or of in stored.stable_ends
+        found[of] = Log(each_epoch, first, last, end, sparse(stored), start, whole, unseen)
     return found
 
 

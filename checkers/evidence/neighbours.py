@@ -49,9 +49,9 @@ class _Violations:
         return found
 
     def took_below(self, part: RecordRange, term: int) -> bool:
-        """Whether the election of a term also took records below these, in violation."""
+        """Whether the election of a term also took records below or among these, in violation."""
         lowest = self.taken.get((part.of, term), NEVER)
-        return lowest < (-1 if part.first_offset is None else part.first_offset)
+        return lowest <= (-1 if part.last_offset is None else part.last_offset)
 
     def lost_by(self, part: RecordRange, term: int | None) -> bool:
         """Whether the log of a term lost records in violation, at or below the offsets of these."""
@@ -103,9 +103,11 @@ def attached(
             part = found[n]
             decision = part.decision
             assert decision is not None
-            if decision.standing is Standing.UNDECIDED and not apart[n]:
+            sure = upwards or _near_a_cut(part, logs.get(part.of))
+            if decision.standing is Standing.UNDECIDED and not apart[n] and sure:
                 for term in sorted(decision.may_have):
-                    if violations.took_below(part, term):
+                    # (The cut of records above may be above these: then another took them.)
+                    if violations.took_below(part, term) or (not upwards and decision.may_be_forbidden(term)):
                         continue
                     chain = chains.get((part.of, term)) if upwards and (part.of, term) in spare else None
                     unknown = 0 if chain is None else spare[part.of, term] + below[part.of] - chain.count
@@ -119,7 +121,7 @@ def attached(
                         decision = _taken_too(decision, beside.decision)
                         found[n] = part = replace(part, term=beside.term, decision=decision)
                         break
-            event = decision.event
+            event = decision.taken_by
             below[part.of] += part.count
             if decision.standing is Standing.PERMITTED and event is not None and event.term is not None:
                 chains[part.of, event.term] = _chain(chains, permitted, part, event.term)
@@ -184,11 +186,23 @@ def _may_be_anothers(
     return any(
         log is None
         or not (
-            (log.reaches(possible.epoch, part.last_offset) and not violations.lost_by(part, possible.term))
+            (
+                not log.sparse
+                and log.reaches(possible.epoch, part.last_offset)
+                and not violations.lost_by(part, possible.term)
+            )
             or (possible.term == term and _beyond(part, log, possible.epoch, chain, unknown, written))
         )
         for possible in others
     )
+
+
+def _near_a_cut(part: RecordRange, log: Log | None) -> bool:
+    """Whether the log may go on with a later epoch at these records: so few offsets are between them and its first
+    record that all may be markers."""
+    if log is None or not log.sparse or part.first_offset is None:
+        return True
+    return log.next_offset(part.first_offset) - part.first_offset <= log.unseen
 
 
 def _beyond(

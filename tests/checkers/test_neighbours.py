@@ -451,3 +451,48 @@ def test_a_violation_beside_what_was_permitted_stays_one() -> None:
     broken = Decision(Ruling(Standing.VIOLATION, "broken", "source"))
     for one in (broken, replace(broken, may_have=frozenset({1}))):
         assert standings(part(0, 9, TAKEN), part(10, 19, one))[1] == (10, Standing.VIOLATION)
+
+
+@pytest.mark.parametrize("at", [4, 5, 7, 9, 10])
+def test_nothing_is_taken_beside_it_at_or_above_what_the_same_election_took_in_violation(at: int) -> None:
+    found = attached([part(5, 9, UNSURE), part(10, 19, TAKEN)], 64, {}, wrong=[part(at, at, BROKE)])
+    assert found[0].standing is (Standing.UNDECIDED if at < 10 else Standing.PERMITTED)
+
+
+def test_what_either_of_two_elections_took_tells_of_neither() -> None:
+    either = replace(TAKEN, only_event=False)
+    assert standings(part(0, 9, UNSURE), part(10, 19, either))[0] == (0, Standing.UNDECIDED)
+
+
+@pytest.mark.parametrize(("may_not", "below"), [(set(), PERMITTED), ({2}, Standing.UNDECIDED)])
+def test_what_an_election_may_have_taken_that_was_not_allowed_to_is_not_that_of_the_next_above(
+    may_not: set[int], below: Standing
+) -> None:
+    """The cut of what stands above may be above it. That of what stands below is not."""
+    unsure = replace(UNSURE, may_not_have=frozenset(may_not))
+    assert standings(part(0, 9, unsure), part(10, 19, TAKEN))[0] == (0, below)
+    assert standings(part(0, 9, TAKEN), part(10, 19, unsure))[1] == (10, PERMITTED)
+
+
+def test_in_a_sparse_log_a_record_above_does_not_show_that_one_stands_there() -> None:
+    unsure = replace(UNSURE, possible_terms=(OF_B1, PossibleTerm(1, 1, Standing.VIOLATION)))
+    log = final_log((0, 0, 4), (1, 5, 30))
+    for known, standing in ((log, PERMITTED), (replace(log, sparse=True, unseen=9), Standing.UNDECIDED)):
+        assert standings(part(0, 9, TAKEN), part(10, 19, unsure), logs={TRIAL: known})[1] == (10, standing)
+
+
+@pytest.mark.parametrize(
+    ("log", "standing"),
+    [
+        (final_log((0, 0, 4), (1, 10, 30)), PERMITTED),
+        (replace(final_log((0, 0, 4), (1, 10, 30)), sparse=True, unseen=5), PERMITTED),
+        (replace(final_log((0, 0, 4), (1, 10, 30)), sparse=True, unseen=4), Standing.UNDECIDED),
+        (replace(final_log((0, 0, 4)), end=10, sparse=True, unseen=5), PERMITTED),
+        (replace(final_log((0, 0, 4)), end=10, sparse=True, unseen=4), Standing.UNDECIDED),
+        (replace(final_log((0, 0, 4)), sparse=True), PERMITTED),
+    ],
+    ids=["no marker", "as many markers", "too few", "at the end", "too few there", "the log had ended"],
+)
+def test_in_a_sparse_log_an_election_took_what_markers_may_stand_for(log: Log, standing: Standing) -> None:
+    parts = [part(5, 9, replace(UNSURE, possible_terms=(OF_B1,))), part(10, 19, TAKEN)]
+    assert standings(*parts, logs={TRIAL: log})[0] == (5, standing)
