@@ -286,7 +286,8 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
     known = elections_of(history, faults)
     timeout_ns = history.run_file.request_timeout_ns
     brokers = frozenset(history.stored.brokers.values())
-    acks_all = history.run_file.configuration.acks_all
+    # (Only a leader that needs a second broker of its ISR may answer with an error after it has written.)
+    of_all = history.run_file.configuration.acks_all and history.run_file.configuration.min_insync_replicas > 1
     # (With acks=0 the report comes when the request was written to the connection.)
     unread_ns = _FELT_NS if history.run_file.configuration.acks == "0" else 0
 
@@ -307,13 +308,13 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
             # counts until they know the next leader: one without an answer may ask for it only when it has timed out.)
             late_ns = max(_FELT_NS, timeout_ns) if held else _FELT_NS
             reached = [
-                (max(begun, injecting_ns), min(over + late_ns, felt_ns))
+                (leaders, (max(begun, injecting_ns), min(over + late_ns, felt_ns)))
                 for begun, over, leaders in led
                 if begun <= felt_ns and injecting_ns <= over
-                if may_keep_answers(row, leaders, replicas, brokers, acks_all)
             ]
-            near += reached
-            holding += reached if held else []
+            near += [at for to, at in reached if may_keep_answers(row, to, replicas, brokers, of_all)]
+            # (A request is held back on its way to the leader.)
+            holding += [at for to, at in reached if held and may_keep_answers(row, to, replicas, brokers, False)]
         return Disturbances(near, holding, changes, timeout_ns, unread_ns)
 
     return _Each(of)

@@ -472,7 +472,7 @@ def test_what_was_sent_again_met_something_before_it_was_acknowledged(
 ) -> None:
     led = (ELSEWHERE,) if lines and lines[0].startswith("saw") else LED
     rows = [{**row, "worker": 0}, {**row, "worker": 0}]
-    told, found = history(tmp_path, rows, "send a ok @0", "end 0..1", *led, *lines)
+    told, found = history(tmp_path, rows, "send a ok @0", "end 0..1", *led, *lines, min_insync_replicas=2)
     one = resent(told, DUPLICATED, found, told.faults, none_late)
     assert (one.again, one.elected, one.held) == (*reached, False)
 
@@ -522,10 +522,33 @@ def test_what_was_sent_again_met_something_before_it_was_acknowledged(
 def test_only_what_may_keep_answers_makes_a_producer_send_again(
     fault: str, acks_1: bool, acks_all: bool, tmp_path: Path
 ) -> None:
-    """With acks=1 the leader alone answers, and clients talk to leaders only."""
-    for acks, sent_again in (("1", acks_1), ("all", acks_all)):
-        lines = (*LED, f"fault f {fault}")
-        assert again(tmp_path / acks, COPIED, *lines, acks=acks, idempotence=False) == (sent_again, False)
+    """With acks=1 the leader alone answers, and clients talk to leaders only. With acks=all it may have to wait, but it
+    fails what it has written only if it needs a second broker for that."""
+    lines = (*LED, f"fault f {fault}")
+    for acks, least, sent_again in (("1", 1, acks_1), ("all", 1, acks_1), ("all", 2, acks_all)):
+        settings = {"acks": acks, "min_insync_replicas": least, "idempotence": False}
+        assert again(tmp_path / f"{acks}-{least}", COPIED, *lines, **settings) == (sent_again, False)
+
+
+@pytest.mark.parametrize(
+    ("fault", "held"),
+    [
+        ("b1 9..15 kind=pause", True),
+        ("b2 9..15 kind=pause", False),
+        ("c1 9..15 kind=pause", False),
+        ("b1,b2 9..15 from=b1 to=b2 plane=all", False),
+        ("b1,clients 9..15 from=clients to=b1 plane=all", True),
+        ("b1 9..15 kind=isolate plane=all clients=spared", False),
+    ],
+)
+@pytest.mark.parametrize("least", [1, 2])
+def test_a_request_is_held_back_only_on_its_way_to_the_leader(
+    fault: str, held: bool, least: int, tmp_path: Path
+) -> None:
+    told, _ = history(
+        tmp_path, [COPIED], "send a ok @0", "end 0..1", *LED, f"fault f {fault}", min_insync_replicas=least
+    )
+    assert bool(disturbances(told, told.faults)["trial", 0].held) is held
 
 
 @pytest.mark.parametrize(
@@ -615,7 +638,8 @@ def test_a_fault_of_a_broker_excuses_nothing_that_was_sent_long_after_it_led(
     led += saw("b1,b2,b3", "112..150", 1, 2, "1,2,3") if isr == "1,2,3" else saw("b2,b3", "112..150", 2, 1, isr)
     row = COPIED | {"sent_ns": sent_s * SECOND, "acknowledged_ns": sent_s * SECOND + SECOND // 2}
     fault = f"fault k b1 10..110 kind={kind}"
-    assert again(tmp_path, row, *led, fault, acks=acks, idempotence=False)[0] is excused
+    settings = {"acks": acks, "min_insync_replicas": 2, "idempotence": False}
+    assert again(tmp_path, row, *led, fault, **settings)[0] is excused
 
 
 def again(run: Path, row: dict[str, Any], *lines: str, **settings: Any) -> tuple[bool, bool]:
