@@ -98,6 +98,6 @@ class ReaderState:
         history has all records that its polls brought. If it has not, the missing ones do not count as skipped."""
         for partition, position in self.positions.items():
             position.may_rewind = True
-            position.rewind_to = self.began.get(partition)
+            position.rewind_to = self.began.get(partition, position.rewind_to)
         if not all_recorded:
             self.moved += 1

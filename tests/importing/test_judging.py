@@ -243,6 +243,11 @@ CASES = [
         *(SUBSCRIBE, *FIVE, moved("K", says=polls("[4 4]", "[1 1]", kind="fail")), poll("[4 4] [5 5]")),
     ),
     case(
+        "also if it failed once more before it got anything",
+        *(SUBSCRIBE, *FIVE, moved("K", says=polls("[4 4]", "[1 1]", kind="fail")), poll("", kind="fail")),
+        poll("[4 4] [5 5]"),
+    ),
+    case(
         "but to no other place",
         *(SUBSCRIBE, *FIVE, moved("K", says=polls("[3 3]", "[1 1]", kind="fail")), poll("[5 5]")),
         skipped="2 3 4",
