@@ -56,5 +56,7 @@ def test_what_is_acknowledged_above_the_high_watermark_is_waited_for(tmp_path: P
 
 def test_a_deposed_leader_that_clients_reach_is_not_believed(tmp_path: Path) -> None:
     ran, verdict = run(tmp_path, DEPOSED)
-    assert (verdict["verdict"], verdict["anomalies"]) == ("valid", {})
+    # (If a record beside them is given up, the producer may write again what it had written: librdkafka#4953.)
+    found = {name: one["standing"] for name, one in verdict["anomalies"].items()}
+    assert (verdict["verdict"], found) in (("valid", {}), ("invalid", {"duplicated": "permitted"}))
     assert len(str(ran.clients["final 1000"]["bootstrap.servers"]).split(",")) == 1
