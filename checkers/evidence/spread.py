@@ -115,11 +115,9 @@ class Spread:
         # (A leader that falls silent may not have reported the last ISR that others did.)
         since = from_ns if here is None else max(here, from_ns)
         for report in self.elections.outlasting(n) if here is not None else ():
-            heard_ns, until = max(report.from_ns, since + self.elections.lag_ns), min(report.to_ns, to_ns)
-            if heard_ns <= until:
+            heard_ns = max(report.from_ns, since + self.elections.lag_ns)
+            if heard_ns <= min(report.to_ns, to_ns):
                 yield heard_ns, 1, partial(self._heard, n, report, None, True)
-            elif until >= since:
-                yield max(report.from_ns, from_ns), 3, partial(self._heard_briefly, n, report)
 
     def _wiped_now(self, n: int, broker: int, row: Row, at_ns: int) -> None:
         self._joined_before(n, broker, at_ns)

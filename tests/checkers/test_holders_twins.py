@@ -1009,3 +1009,22 @@ def test_what_a_consumer_still_fetched_was_taken_by_no_election_before() -> None
     got = ["live r @5 e0 r1 t19"]
     found = decided("send r ok @5 t9.2..9.3", *got, *led, *saw("b3", "26..60", 3, 2, "3"), *log, **UNCLEAN)
     assert (found.standing, found.may_not_have) == (UNDECIDED, frozenset())
+
+
+def test_which_election_was_not_allowed_to_take_it_is_known_beside_which_was() -> None:
+    """r was acknowledged while the ISR shrank; b2 was elected out of sync, and b3 from b2's ISR."""
+    led = [
+        *saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"),
+        *saw("b1,b2,b3", "10..29", 1, 0, "1"),
+        "fault k b1 30..90 kind=kill",
+    ]
+    led += [*saw("b2,b3", "36..36", 2, 1, "2"), *saw("b2,b3", "38..59", 2, 1, "2,3"), "fault k2 b2 60..90 kind=kill"]
+    log = [line.replace("e1", "e2") for line in CUT]
+    found = decided("send r ok @5 t9..10", *led, *saw("b3", "66..90", 3, 2, "3"), *log, **UNCLEAN)
+    assert (found.standing, found.may_have, found.may_not_have) == (UNDECIDED, {1}, {2})
+
+
+def test_what_either_of_two_leaders_wrote_may_go_with_what_took_the_first_ones() -> None:
+    led = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21..60", 2, 1, "1,2,3")]
+    found = decided("send r ok @5 t19..20", *led, *CUT, **ALONE)
+    assert (found.standing, len(found.possible_terms), found.may_have) == (UNDECIDED, 2, {1})

@@ -189,14 +189,9 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "spread": (
         (
-            "heard_ns, until = max(report.from_ns, since + self.elections.lag_ns)",
-            "heard_ns, until = max(report.from_ns, since)",
+            "heard_ns = max(report.from_ns, since + self.elections.lag_ns)",
+            "heard_ns = max(report.from_ns, since)",
             "a report is never late",
-        ),
-        (
-            "            elif until >= since:\n",
-            "            elif False:\n",
-            "what was reported for less than a lag says nothing",
         ),
         ("self._leader_had(n, to_ns) not in {Has.MUST, Has.MAY}", "False", "any leader gives records to who joins"),
         (
