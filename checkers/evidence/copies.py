@@ -17,7 +17,15 @@ from checkers.evidence.intervals import NEVER, Times
 from checkers.evidence.late import IN_FLIGHT, addressed, begins_ns, elections_of, late_copies
 from checkers.evidence.leadership import Partition
 from checkers.evidence.losses import Losses
-from checkers.evidence.reach import Disturbances, beside_given_up, disturbances, during, given_up, held_back
+from checkers.evidence.reach import (
+    Disturbances,
+    beside_given_up,
+    disturbances,
+    during,
+    given_up,
+    held_back,
+    written_beside,
+)
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import possible_faults, worst_ruling
 from checkers.evidence.store import AnomalyStore, StoredRows, each_partition
@@ -29,19 +37,22 @@ from harness.core.verdict import Standing
 _VANISHED = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("record_id", pa.int64()), ("offset", pa.int64())]
 )
+_NONE = pa.array([], pa.int64())
 _EPOCHS = [("epochs", pa.list_(pa.int32())), ("stands_epoch", pa.int32())]
 _HELD_BACK = "nobody knows whether a fault held a copy back until another was acknowledged; if so"
 _COPIES = pa.schema([*_VANISHED, ("copies", pa.int64()), ("in_log", pa.int64()), *_EPOCHS])
 
 
-def copies_vanished(duplicated: StoredRows, vanished: StoredRows) -> bool | None:
+def copies_vanished(duplicated: StoredRows, vanished: StoredRows, but: pa.Array = _NONE) -> bool | None:
     """Whether the final log has at most one copy of each duplicated record, and all other copies vanished from their
-    offsets: no leader epoch had two of them, and the standing one came last. None if that is not known."""
+    offsets: no leader epoch had two of them, and the standing one came last. None if that is not known. ``but``: the
+    ids of records that do not count."""
     found = [*duplicated.pieces(_COPIES)]
     gone = [*vanished.pieces(_VANISHED)]
     if not found or not gone:
         return False
     copies, record = pa.concat_tables(found), ["topic", "partition", "record_id"]
+    copies = copies.filter(pc.invert(pc.is_in(copies["record_id"], but)))
     there = pa.concat_tables(gone).join(copies.select(record), record, join_type="left semi")
     there = there.group_by(_VANISHED.names).aggregate([])
     stands, missing = pc.max(copies["in_log"]).as_py(), pc.sum(pc.subtract(copies["copies"], copies["in_log"])).as_py()
@@ -66,10 +77,12 @@ def _apart(copies: pa.Table) -> bool | None:
 
 
 def sent_again_for_loss(history: History, kept: AnomalyStore, losses: Losses | None) -> Ruling | None:
-    """The ruling about duplicates if all copies but one were lost, and the record was sent again because of that. None
-    if there are other duplicates, such as a copy that was sent again after its acknowledgement."""
+    """The ruling about duplicates if all copies but one were lost, and the record was sent again because of that; or if
+    an idempotent producer gave up another one beside it. None if there are other duplicates, such as a copy that was
+    sent again after its acknowledgement."""
     copies = kept.of(DUPLICATED)
-    vanished = copies_vanished(copies, kept.of(VANISHED))
+    beside = written_beside(history, copies) if history.run_file.configuration.idempotence else _NONE
+    vanished = copies_vanished(copies, kept.of(VANISHED), beside)
     if losses is None or vanished is False:
         return None
     late = [late_copies(history, DUPLICATED, copies, faults) for faults in possible_faults(history.faults)]

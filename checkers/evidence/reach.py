@@ -145,13 +145,24 @@ def given_up_beside(history: History, duplicated: StoredRows) -> bool:
     epoch: a broker that had already written the batch does not recognize it (librdkafka#4953; #2188). It does not send
     again what it gave up itself.
     """
-    others = given_up(history)
-    if not len(others):
-        return False
-    rows = _until_reported(history, duplicated, SENT_BY)
-    if rows["worker"].null_count or rows["sent_ns"].null_count:
-        return False
-    return bool(len(rows)) and bool(beside_given_up(others, rows).all())
+    rows, beside = _beside(history, duplicated)
+    return bool(len(rows)) and bool(beside.all())
+
+
+def written_beside(history: History, duplicated: StoredRows) -> pa.Array:
+    """The ids of the duplicated records that ``given_up_beside`` holds for."""
+    rows, beside = _beside(history, duplicated)
+    return rows["record_id"].filter(beside).combine_chunks()
+
+
+def _beside(history: History, duplicated: StoredRows) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
+    """The duplicated records, each with whether its producer gave up another record while it was in flight."""
+    others, rows = given_up(history), _until_reported(history, duplicated, SENT_BY)
+    known = pc.and_(pc.is_valid(rows["worker"]), pc.is_valid(rows["sent_ns"])).to_numpy()
+    beside = np.zeros(len(rows), bool)
+    if len(others):
+        beside[known] = beside_given_up(others, rows.filter(known))
+    return rows, beside
 
 
 def given_up(history: History) -> pa.Table:

@@ -564,6 +564,21 @@ def test_copies_that_are_gone_are_excused_where_each_of_them_vanished(
 
 
 @pytest.mark.parametrize(
+    ("but", "excused"),
+    [([], False), ([8], True), ([7], False), ([7, 8], False)],
+    ids=["none", "the other", "it", "both"],
+)
+def test_a_copy_that_something_else_excuses_need_not_have_vanished(
+    but: list[int], excused: bool, tmp_path: Path
+) -> None:
+    """Both copies of record 8 are of one term, and stand."""
+    other = COPIES | {"record_id": 8, "offset": 6, "in_log": 2, "epochs": [1, 1]}
+    duplicated = rows_in(tmp_path / "duplicated", COPIES, other)
+    vanished = rows_in(tmp_path / "vanished", {"topic": "trial", "partition": 0, "record_id": 7, "offset": 5})
+    assert copies_vanished(duplicated, vanished, pa.array(but, pa.int64())) is excused
+
+
+@pytest.mark.parametrize(
     ("copies", "in_log", "excused"), [(2, 1, True), (3, 1, False), (2, 0, False), (3, 2, False), (2, None, False)]
 )
 def test_of_each_record_all_copies_but_one_vanished(

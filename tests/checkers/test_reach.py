@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from checkers.catalogue import CHECKERS, checkers_of
 from checkers.evidence.intervals import NEVER
 from checkers.evidence.late import addressed, resent_late
-from checkers.evidence.reach import cut_off, disturbances, given_up_beside, held_back, resent
+from checkers.evidence.reach import cut_off, disturbances, given_up_beside, held_back, resent, written_beside
 from checkers.evidence.standing import possible_faults
 from checkers.evidence.store import StoredRows
 from checkers.history import History
@@ -383,6 +383,14 @@ def test_it_excuses_no_record_that_was_not(tmp_path: Path) -> None:
     assert not given_up_beside(*history(tmp_path / "a", [TWICE, other], *lines))
     unanswered = TWICE | {"acknowledged_ns": None}
     assert given_up_beside(*history(tmp_path / "b", [TWICE, unanswered], *lines))
+
+
+def test_each_record_beside_one_that_was_given_up_is_known(tmp_path: Path) -> None:
+    rows = [TWICE | {"record_id": 7}, TWICE | {"record_id": 8, "sent_ns": 50 * SECOND, "acknowledged_ns": 51 * SECOND}]
+    rows += [TWICE | {"record_id": 9, "worker": None}, TWICE | {"record_id": 10, "sent_ns": None}]
+    lines = ["send x info t9..39", "send r ok @1 t10..40", "end 0..3"]
+    assert written_beside(*history(tmp_path / "a", rows, *lines)).to_pylist() == [7]
+    assert written_beside(*history(tmp_path / "b", rows, lines[1], lines[2])).to_pylist() == []
 
 
 @pytest.mark.parametrize(

@@ -547,6 +547,12 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
     ),
     "reach": (
+        (
+            "beside[known] = beside_given_up",
+            "beside[:] = bool(len(others)) or beside_given_up",
+            "all others are beside it",
+        ),
+        ('rows["record_id"].filter(beside)', 'rows["record_id"]', "all copies are written beside one"),
         ("felt.cover(since, until)", "felt.meet(since, since)", "a fault that was over excuses two owners"),
         ("felt.cover(since, until)", "felt.meet(since, until)", "a fault that came later excuses two owners"),
         ("or healing_ns - injected_ns < session_ns:", ":", "the shortest cut ends a session"),
@@ -918,6 +924,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("if term.epoch == case.epoch]", "]", "what vanished is of every epoch"),
     ),
     "copies": (
+        ("copies.filter(pc.invert(", "copies.filter((", "the others need not have vanished"),
         ("stands is None or stands > 1 or", "stands is None or", "two copies stand in the final log"),
         ("stands > 1 or len(there) != missing", "stands > 1", "copies that did not vanish are excused"),
         ('join_type="left semi"', 'join_type="left outer"', "what vanished besides counts as a copy"),
