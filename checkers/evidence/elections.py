@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -27,17 +27,18 @@ from checkers.evidence.behind import (
 )
 from checkers.evidence.high_watermarks import Highs, high_watermarks, risen
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Times, Window
+from checkers.evidence.last_reports import LastReports, isr_of
 from checkers.evidence.leadership import (
     FRESH_NS,
     LeaderTerm,
     Partition,
     Span,
     known_epoch,
-    last_before,
     leader_terms,
 )
 from checkers.evidence.leadership import spans as spans_of
 from checkers.evidence.own_reports import OwnReports, end_of_term, kept_silent, own_reports
+from checkers.evidence.pauses import TermReports, heard
 from checkers.evidence.silence import pauses_of_brokers, silences_of_brokers
 from harness.core.faults import (
     Does,
@@ -78,35 +79,12 @@ class Term:
     again_ns: tuple[Window, ...] = ()
 
 
-#: A leader, its epoch and an ISR.
-_Isr = tuple[int, int | None, tuple[int, ...]]
-
-
 @dataclass(frozen=True)
 class InSync:
     """The brokers that were in each ISR reported around some time, and those that were in any."""
 
     every: frozenset[int]
     any: frozenset[int]
-
-
-@dataclass(frozen=True)
-class _Gap:
-    """A time without a report from a leader, and the ISR that it reports next."""
-
-    since_ns: int
-    to_ns: int
-    then: tuple[int, ...] | None
-
-
-def _since(gap: _Gap) -> int:
-    return gap.since_ns
-
-
-def _begun_after(report: Span, gaps: Sequence[_Gap]) -> list[int]:
-    """The beginnings of the gaps that began at most a lag after a report, unless the leader reports the same next."""
-    first, end = (bisect_left(gaps, at, key=_since) for at in (report.from_ns, report.from_ns + LAG_NS + 1))
-    return [gap.since_ns for gap in gaps[first:end] if gap.then != report.isr]
 
 
 @dataclass(frozen=True)
@@ -183,7 +161,7 @@ class Elections:
         counted = [report for by in observers for report in of_each[by]]
         if leader in observers:
             numbers = self.terms_of_one_leader(number)
-            meanwhile = {one for n in numbers for one in (*self.reports_of(n), *self._outlasting(n))}
+            meanwhile = {one for n in numbers for one in (*self.reports_of(n).counted, *self.reports_of(n).outlasting)}
             theirs = (one for by in of_each.keys() - {leader} for one in _around(of_each[by], from_ns, until))
             near = [one for one in theirs if one in meanwhile and one.from_ns <= until]
             counted += [one for one in near if not behind(one.observer, from_ns, min(max(one.to_ns, from_ns), until))]
@@ -202,67 +180,16 @@ class Elections:
         first_ns = min((report.from_ns for report in reports), default=sent_ns)
         return max(sent_ns, first_ns) if to_ns >= first_ns and not self.unheard(sent_ns, first_ns) else sent_ns
 
-    def reports_of(self, number: int) -> list[Span]:
-        """The reports of a term: those of the leader itself, and what others began to report in its ``_gaps``, unless
-        it reports the same next."""
+    def reports_of(self, number: int) -> TermReports:
+        """The reports of a term, by its leader and by others."""
         if number not in self._reports_of:
-            self._reports_of[number] = list(self._with_others(number))
+            leader = self.names.get(self.terms[number].leader)
+            self._reports_of[number] = TermReports(self.terms[number].reports, leader, self.pauses)
         return self._reports_of[number]
 
-    def _with_others(self, number: int) -> Iterator[Span]:
-        leader, gaps = self.names.get(self.terms[number].leader), self._gaps(number)
-        for report in self.terms[number].reports:
-            gap = bisect_left(gaps, report.from_ns, key=_since) - 1
-            in_gap = gap >= 0 and report.from_ns < gaps[gap].to_ns and report.isr != gaps[gap].then
-            if report.observer == leader or in_gap:
-                yield report
-
-    def outlasting(self, number: int) -> list[Span]:
-        """What other brokers began to report at most a lag before one of the ``_gaps`` of a term, and still reported in
-        it, unless its leader reports the same next: up to their own silences. (Before that the leader knew better.)"""
-        return [piece for pieces in self._outlasting(number).values() for piece in pieces]
-
-    def _outlasting(self, number: int) -> dict[Span, list[Span]]:
-        """The same, by the whole report."""
-        if number not in self._outlasting_of:
-            leader, gaps = self.names.get(self.terms[number].leader), self._gaps(number)
-            self._outlasting_of[number] = {
-                report: pieces
-                for report in self.terms[number].reports
-                if report.observer != leader
-                and (since := _begun_after(report, gaps))
-                and (
-                    pieces := [
-                        one
-                        for one in _heard([report], self.pauses)
-                        if any(one.from_ns <= at < one.to_ns for at in since)
-                    ]
-                )
-            }
-        return self._outlasting_of[number]
-
     @cached_property
-    def _reports_of(self) -> dict[int, list[Span]]:
+    def _reports_of(self) -> dict[int, TermReports]:
         return {}
-
-    @cached_property
-    def _outlasting_of(self) -> dict[int, dict[Span, list[Span]]]:
-        return {}
-
-    def _gaps(self, number: int) -> list[_Gap]:
-        """The times of more than a lag without a report of a term from its leader, and the time before its first and
-        after its last one."""
-        leader = self.names.get(self.terms[number].leader)
-        own = _heard([report for report in self.terms[number].reports if report.observer == leader], self.pauses)
-        gaps = (_Gap(one.to_ns, other.from_ns, other.isr) for one, other in pairwise(own))
-        longer = (gap for gap in gaps if gap.to_ns - gap.since_ns > LAG_NS)
-        before = [_Gap(BEFORE, one.from_ns, one.isr) for one in own[:1]]
-        return [*before, *longer, _Gap(self._own_until_ns(number), NEVER, None)]
-
-    def _own_until_ns(self, number: int) -> int:
-        """The last report of a term from its leader; BEFORE if it made none."""
-        term, leader = self.terms[number], self.names.get(self.terms[number].leader)
-        return max((report.to_ns for report in term.reports if report.observer == leader), default=BEFORE)
 
     def reported_in_sync(self, number: int, from_ns: int, to_ns: int) -> frozenset[int]:
         """The brokers that reports of a leader, however late, have in its ISR between two times."""
@@ -294,40 +221,18 @@ class Elections:
         """The last report before a term: of any broker, and of those that were not behind."""
         if number not in self._befores:
             term = self.terms[number]
-            led = LeaderTerm(term.leader, term.epoch, term.seen_ns)
-            self._befores[number] = self._last(self.spans, led), self._last(self.current, led)
+            self._befores[number] = self._last.before(LeaderTerm(term.leader, term.epoch, term.seen_ns))
         return self._befores[number]
 
-    def _last(self, seen: Sequence[Span], led: LeaderTerm) -> Span | None:
-        last = last_before(seen, led)
-        overtaken = frozenset[tuple[int, ...]]() if last is None else self._overtaken(last, led.from_ns)
-        if last is None or last.isr not in overtaken:
-            return last
-        leader = last.leader, last.leader_epoch
-        left = (span for span in seen if (span.leader, span.leader_epoch) != leader or span.isr not in overtaken)
-        return last_before(left, led)
-
-    def _overtaken(self, of: Span, until_ns: int) -> frozenset[tuple[int, ...]]:
-        """The ISRs of this report's leader and epoch after which another one was still reported, more than a lag after
-        the last report of theirs, however late that began."""
-        leader = of.leader, of.leader_epoch
-        told = _last_times(self._heard_of_any.get(leader, ()), until_ns)
-        latest = max(_last_times(self._heard_current.get(leader, ()), until_ns).values(), default=BEFORE)
-        return frozenset(isr for isr, at in told.items() if latest > at + self.lag_ns)
-
     @cached_property
-    def _heard_of_any(self) -> dict[tuple[int, int | None], list[Span]]:
-        return _by_leader(_heard(self.spans, self.pauses))
-
-    @cached_property
-    def _heard_current(self) -> dict[tuple[int, int | None], list[Span]]:
-        return _by_leader(_heard(self.current, self.pauses))
+    def _last(self) -> LastReports:
+        return LastReports(self.spans, self.current, self.pauses, self.lag_ns)
 
     def last_told_ns(self, number: int) -> int:
         """The time of the last report, from a broker that was not behind, that equals the last report before a term."""
         before, seen_ns = self.last_before(number), self.terms[number].seen_ns
-        like = None if before is None else _isr_of(before)
-        alike = (span for span in self.current if _isr_of(span) == like)
+        like = None if before is None else isr_of(before)
+        alike = (span for span in self.current if isr_of(span) == like)
         return max((min(span.to_ns, seen_ns) for span in alike if span.from_ns <= seen_ns), default=BEFORE)
 
     def isr_since_ns(self, number: int) -> int:
@@ -338,9 +243,9 @@ class Elections:
         told_ns = self.last_told_ns(number) - self.lag_ns
         if before is None:
             return told_ns
-        like, changed_ns = _isr_of(before), BEFORE
+        like, changed_ns = isr_of(before), BEFORE
         for span in self.spans:
-            if _isr_of(span) == like and span.from_ns <= seen_ns:
+            if isr_of(span) == like and span.from_ns <= seen_ns:
                 earlier = self._current_before(span)
                 if earlier is not None and earlier.isr != span.isr:
                     changed_ns = max(changed_ns, min(earlier.to_ns, span.from_ns))
@@ -374,46 +279,14 @@ class Elections:
         """Whether a newer epoch, or another ISR, of before a term than the last known was first reported after that
         term was, and somebody else may be in sync by it: the leader may have been elected from it."""
         if number not in self._told_late:
-            before, term = self.last_before(number), self.terms[number]
-            epochs = [] if before is None else range(known_epoch(before.leader_epoch), known_epoch(term.epoch))
-            late = (span for epoch in epochs for span in self._of_epoch.get(epoch, ()) if span.from_ns > term.seen_ns)
-            self._told_late[number] = before is not None and any(
-                _may_admit_others(span, before, term.leader) and self._is_newer(span, before) for span in late
-            )
+            last, term = self.last_before(number), self.terms[number]
+            led = LeaderTerm(term.leader, term.epoch, term.seen_ns)
+            self._told_late[number] = last is not None and self._last.come_late(last, led)
         return self._told_late[number]
-
-    def _is_newer(self, report: Span, than: Span) -> bool:
-        """Whether a report is newer than another one of the same epoch or an earlier one. What a broker that is behind
-        reports may be old, unless nobody had reported it before, or that broker had reported the other one before."""
-        isr = _isr_of(than)
-        return (
-            (report.observer, report.from_ns) in self._current_begins
-            or self._first_told[_isr_of(report)] == report.from_ns
-            or any(
-                (one.observer, _isr_of(one)) == (report.observer, isr) and one.from_ns < report.from_ns
-                for one in self._of_epoch[known_epoch(than.leader_epoch)]
-            )
-        )
 
     @cached_property
     def _told_late(self) -> dict[int, bool]:
         return {}
-
-    @cached_property
-    def _current_begins(self) -> frozenset[tuple[str, int]]:
-        return frozenset((span.observer, span.from_ns) for span in self.current)
-
-    @cached_property
-    def _first_told(self) -> dict[_Isr, int]:
-        """When each ISR of a leader was first reported."""
-        return {_isr_of(span): span.from_ns for span in reversed(self.spans)}
-
-    @cached_property
-    def _of_epoch(self) -> dict[int, list[Span]]:
-        found: dict[int, list[Span]] = {}
-        for span in self.spans:
-            found.setdefault(known_epoch(span.leader_epoch), []).append(span)
-        return found
 
     def missed_before(self, number: int) -> bool:
         """Whether the epochs show that there may have been an unreported leader right before a term."""
@@ -632,14 +505,15 @@ class Elections:
         a leader that itself reported no term of then, after the first term was reported. (A broker may hear later than
         others that it leads.)"""
         led: dict[int, list[Window]] = {}
-        reported_until_ns = [BEFORE, *accumulate(map(self._own_until_ns, range(len(self.terms))), max)]
+        own_until_ns = (self.reports_of(n).own_until_ns for n in range(len(self.terms)))
+        reported_until_ns = [BEFORE, *accumulate(own_until_ns, max)]
         for number, term in enumerate(self.terms):
             since = min(term.begins_ns, reported_until_ns[number])
             led.setdefault(term.leader, []).append((since, term.ends_ns))
         by_leader = {leader: Intervals(times) for leader, times in led.items()}
         others = (
             (span.from_ns - LAG_NS, span.to_ns + FRESH_NS + LAG_NS)
-            for span in _heard(self.spans, self.silences)
+            for span in heard(self.spans, self.silences)
             if span.leader >= 0 and span.to_ns >= self.terms[0].seen_ns
             if not by_leader.get(span.leader, _NO_TIMES).meet(span.from_ns, span.to_ns)
         )
@@ -856,9 +730,9 @@ def _without_epochs(
     found: list[LeaderTerm] = []
     led = [span for span in spans if span.leader >= 0]
     any_own = any(names.get(span.leader) == span.observer for span in led)
-    nobody = Intervals((span.from_ns, span.to_ns) for span in _heard([s for s in spans if s.leader < 0], quiet))
+    nobody = Intervals((span.from_ns, span.to_ns) for span in heard([s for s in spans if s.leader < 0], quiet))
     led_ns = BEFORE
-    for span in _heard(led, quiet):
+    for span in heard(led, quiet):
         again, own = bool(found) and found[-1].leader == span.leader, names.get(span.leader) == span.observer
         since = nobody.meeting(led_ns + 1, span.from_ns - 1) if again else ()
         begins = any(own or to <= span.from_ns for _, to in since) if again else own or not any_own
@@ -867,20 +741,6 @@ def _without_epochs(
         if begins or (again and (own or not any_own)):
             led_ns = max(led_ns, span.to_ns)
     return found
-
-
-def _heard(spans: Sequence[Span], quiet: Mapping[str | None, Sequence[Window]]) -> list[Span]:
-    """Reports without the silences of their observers, in the order of time."""
-    found = []
-    for span in spans:
-        own, from_ns = quiet.get(span.observer, ()), span.from_ns
-        for since, to in own[bisect_left(own, (from_ns, BEFORE)) :]:
-            if to > span.to_ns:
-                break
-            found.append(replace(span, from_ns=from_ns, to_ns=since))
-            from_ns = to
-        found.append(replace(span, from_ns=from_ns))
-    return sorted(found, key=lambda span: span.from_ns)
 
 
 def _silent_since(quiet: Sequence[Window], at_ns: int) -> int:
@@ -901,33 +761,6 @@ def _cover(spans: Sequence[Span], silences: Intervals, from_ns: int, to_ns: int)
     begun = any(report.from_ns <= from_ns for report in spans)
     ended = any(report.to_ns >= to_ns for report in spans)
     return begun and ended and not silences.meet(from_ns + 1, to_ns - 1)
-
-
-def _isr_of(span: Span) -> _Isr:
-    return span.leader, span.leader_epoch, span.isr
-
-
-def _may_admit_others(report: Span, than: Span, leader: int) -> bool:
-    """Whether by a report others may be in sync than by another one: one more broker, or the leader if it was not, or
-    not the leader if it was."""
-    more = {*report.isr} - {leader} - {*than.isr}
-    return bool(more) or (leader in report.isr) != (leader in than.isr)
-
-
-def _by_leader(spans: Iterable[Span]) -> dict[tuple[int, int | None], list[Span]]:
-    found: dict[tuple[int, int | None], list[Span]] = {}
-    for span in spans:
-        found.setdefault((span.leader, span.leader_epoch), []).append(span)
-    return found
-
-
-def _last_times(spans: Iterable[Span], until_ns: int) -> dict[tuple[int, ...], int]:
-    """When each ISR was last reported by some time."""
-    found: dict[tuple[int, ...], int] = {}
-    for span in spans:
-        if span.from_ns <= until_ns:
-            found[span.isr] = max(min(span.to_ns, until_ns), found.get(span.isr, BEFORE))
-    return found
 
 
 def _around(spans: Sequence[Span], from_ns: int, to_ns: int) -> Iterator[Span]:

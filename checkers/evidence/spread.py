@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 from checkers.evidence.acting import Acting
 from checkers.evidence.behind import LAG_NS, over
@@ -91,7 +92,7 @@ class Spread:
         that applies it. ``emptied``: the brokers whose disks are or will be wiped."""
         here, before = self.committed, dict[str, frozenset[int]]()
         filled = [(self.acting.up_ns(broker, over(row)) + self.elections.lag_ns, broker) for broker, row in emptied]
-        counted = set(self.elections.reports_of(n))
+        counted = set(self.elections.reports_of(n).counted)
         for report in self.elections.terms[n].reports:
             if report not in counted:
                 before[report.observer] = frozenset(report.isr)
@@ -114,7 +115,8 @@ class Spread:
             before[report.observer] = frozenset(report.isr)
         # (A leader that falls silent may not have reported the last ISR that others did.)
         since = from_ns if here is None else max(here, from_ns)
-        for report in self.elections.outlasting(n) if here is not None else ():
+        outlasting = self.elections.reports_of(n).outlasting if here is not None else {}
+        for report in chain.from_iterable(outlasting.values()):
             heard_ns = max(report.from_ns, since + self.elections.lag_ns)
             if heard_ns <= min(report.to_ns, to_ns):
                 yield heard_ns, 1, partial(self._heard, n, report, None, True)
@@ -285,7 +287,7 @@ class Spread:
         """A disk is about to be wiped. If it is that of a later leader, who had the records from the beginning of its
         term: who was reported in its ISR, too shortly before to be sure, may have joined it."""
         own = n > self.number and leader == self.elections.terms[n].leader
-        reports = [report for report in self.elections.reports_of(n) if own and report.from_ns <= at_ns]
+        reports = [report for report in self.elections.reports_of(n).counted if own and report.from_ns <= at_ns]
         for broker in frozenset[int]().union(*(report.isr for report in reports)) - {leader}:
             if self.state.get(leader) in {Has.MUST, Has.MAY} and self.state.get(broker) is None:
                 self._now(at_ns, broker, Has.MAY, Why.PERHAPS_JOINED, n)

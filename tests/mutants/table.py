@@ -120,6 +120,8 @@ NEAR = {
     "neighbours": ("neighbours", "holders", "causes"),
     "own_reports": ("elections", "folded", "holders"),
     "groups": ("takeovers",),
+    "last_reports": ("holders_twins", "elections", "holders"),
+    "pauses": ("holders_twins", "joining", "holders"),
     "preconditions": ("preconditions",),
     "reach": ("reach", "causes"),
     "record_ranges": ("record_ranges", "folded", "causes"),
@@ -726,80 +728,18 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
     ),
     "elections": (
-        (
-            "report.from_ns < gaps[gap].to_ns and report.isr != gaps[gap].then",
-            "True",
-            "what others report counts beside what the leader does",
-        ),
-        (
-            "report.observer == leader or in_gap",
-            "report.observer == leader",
-            "what others report in a pause does not count",
-        ),
-        ("in_gap = gap >= 0 and", "in_gap = gap > 0 and", "a leader that reports nothing at first does not pause"),
-        ("report.from_ns + LAG_NS + 1))", "NEVER))", "what a leader contradicted counts while it pauses"),
-        (
-            "(report.from_ns, report.from_ns + LAG_NS + 1)",
-            "(report.from_ns, report.from_ns)",
-            "nothing outlasts a leader",
-        ),
-        (
-            "one.from_ns <= at < one.to_ns for at in since",
-            "at < report.to_ns for at in since",
-            "a pause is reported through",
-        ),
-        (
-            "if gap.to_ns - gap.since_ns > LAG_NS)",
-            "if gap.to_ns - gap.since_ns > FRESH_NS)",
-            "a leader may pause for three seconds",
-        ),
-        (
-            "if report.observer == leader], self.pauses)",
-            "if report.observer == leader], self.silences)",
-            "a pause between equal reports is none",
-        ),
         ("one in meanwhile and one.from_ns <= until]", "False]", "nobody else is in sync while a leader pauses"),
         (
             "from_ns, min(max(one.to_ns, from_ns), until))]",
             "from_ns, until)]",
             "a fault after a report takes it away",
         ),
-        ("if latest > at + self.lag_ns)", "if latest > at)", "an ISR is left behind at once"),
-        ("if latest > at + self.lag_ns)", "if False)", "no ISR is left behind"),
-        (
-            "_by_leader(_heard(self.spans, self.pauses))",
-            "_by_leader(self.spans)",
-            "what is repeated was said all the time",
-        ),
-        (
-            "_by_leader(_heard(self.current, self.pauses))",
-            "_by_leader(_heard(self.spans, self.pauses))",
-            "a broker that is behind leaves ISRs behind",
-        ),
-        (
-            "(report.observer, report.from_ns) in self._current_begins",
-            "False",
-            "an ISR that comes back is known",
-        ),
-        ("or self._first_told[_isr_of(report)] == report.from_ns", "", "what nobody reported before may be old"),
-        (
-            "(one.observer, _isr_of(one)) == (report.observer, isr) and one.from_ns < report.from_ns",
-            "False",
-            "a broker's metadata may go backward",
-        ),
-        ("_may_admit_others(span, before, term.leader) and", "", "a part of an ISR is another"),
-        ("return bool(more) or (leader in", "return (leader in", "one more in the ISR is nobody else"),
-        (
-            "return bool(more) or (leader in report.isr) != (leader in than.isr)",
-            "return bool(more)",
-            "the elected one is nobody else",
-        ),
         (
             "for _, to in since) if again else",
             "for _, to in ()) if again else",
             "a leader leads once, whoever led before",
         ),
-        ("in _heard(led, quiet):", "in led:", "a leader led on while it was silent"),
+        ("in heard(led, quiet):", "in led:", "a leader led on while it was silent"),
         (
             "meeting(led_ns + 1, span.from_ns - 1)",
             "meeting(led_ns + 1, NEVER)",
@@ -808,11 +748,11 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("any(own or to <= span.from_ns for", "any(True for", "what was told late is told of a new term"),
         ("if begins or (again and (own or not any_own)):", "if begins or again:", "nobody tells late who leads"),
         (
-            "in _heard([s for s in spans if s.leader < 0], quiet))",
+            "in heard([s for s in spans if s.leader < 0], quiet))",
             "in spans if span.leader < 0)",
             "nobody led in a silence",
         ),
-        ("in _heard(self.spans, self.silences)", "in self.spans", "a silent broker told of a leader"),
+        ("in heard(self.spans, self.silences)", "in self.spans", "a silent broker told of a leader"),
         (
             "begun, to in self._hidden)",
             "begun, to in self.silences.get(None, ()))",
@@ -824,7 +764,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "who never reported itself never led",
         ),
         ("min(term.begins_ns, reported_until_ns[number])", "term.begins_ns", "each broker hears at once that it leads"),
-        ("range(len(self.terms))), max)]", "range(len(self.terms))))]", "a term that others told began long before"),
+        ("accumulate(own_until_ns, max)]", "accumulate(own_until_ns)]", "a term that others told began long before"),
         (
             "self.names.get(self.terms[number].leader), to_ns + self.lag_ns",
             "self.names.get(self.terms[number].leader), to_ns",
@@ -1081,6 +1021,76 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "            tenure.furthest = max(offset, tenure.furthest)\n",
             "            tenure.furthest = offset\n",
             "what others asked since then does not count",
+        ),
+    ),
+    "pauses": (
+        (
+            "report.from_ns < self.gaps[gap].to_ns and report.isr != self.gaps[gap].then",
+            "True",
+            "what others report counts beside what the leader does",
+        ),
+        (
+            "report.observer == self.leader or self._begins_in_gap(report)",
+            "report.observer == self.leader",
+            "what others report in a pause does not count",
+        ),
+        ("return gap >= 0 and", "return gap > 0 and", "a leader that reports nothing at first does not pause"),
+        (
+            "times = report.from_ns, report.from_ns + LAG_NS + 1",
+            "times = report.from_ns, NEVER",
+            "what a leader contradicted counts while it pauses",
+        ),
+        (
+            "times = report.from_ns, report.from_ns + LAG_NS + 1",
+            "times = report.from_ns, report.from_ns",
+            "nothing outlasts a leader",
+        ),
+        (
+            "one.from_ns <= at < one.to_ns for at in since",
+            "at < report.to_ns for at in since",
+            "a pause is reported through",
+        ),
+        (
+            "if gap.to_ns - gap.since_ns > LAG_NS)",
+            "if gap.to_ns - gap.since_ns > 3 * LAG_NS)",
+            "a leader may pause for three seconds",
+        ),
+        (
+            "if report.observer == self.leader], self.pauses)",
+            "if report.observer == self.leader], {})",
+            "a pause between equal reports is none",
+        ),
+    ),
+    "last_reports": (
+        ("if latest > at + self.lag_ns)", "if latest > at)", "an ISR is left behind at once"),
+        ("if latest > at + self.lag_ns)", "if False)", "no ISR is left behind"),
+        (
+            "_by_leader(heard(self.spans, self.pauses))",
+            "_by_leader(self.spans)",
+            "what is repeated was said all the time",
+        ),
+        (
+            "_by_leader(heard(self.current, self.pauses))",
+            "_by_leader(heard(self.spans, self.pauses))",
+            "a broker that is behind leaves ISRs behind",
+        ),
+        (
+            "(report.observer, report.from_ns) in self._current_begins",
+            "False",
+            "an ISR that comes back is known",
+        ),
+        ("or self._first_told[isr_of(report)] == report.from_ns", "", "what nobody reported before may be old"),
+        (
+            "(one.observer, isr_of(one)) == (report.observer, isr) and one.from_ns < report.from_ns",
+            "False",
+            "a broker's metadata may go backward",
+        ),
+        ("_may_admit_others(span, last, term.leader) and", "", "a part of an ISR is another"),
+        ("return bool(more) or (leader in", "return (leader in", "one more in the ISR is nobody else"),
+        (
+            "return bool(more) or (leader in report.isr) != (leader in than.isr)",
+            "return bool(more)",
+            "the elected one is nobody else",
         ),
     ),
     "preconditions": (
