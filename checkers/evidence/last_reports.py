@@ -72,7 +72,7 @@ class LastReports:
 
     @cached_property
     def _current_begins(self) -> frozenset[tuple[str, int]]:
-        return frozenset((span.observer, span.from_ns) for span in self.current)
+        return frozenset((span.observer, span.from_ns) for span in heard(self.current, self.pauses))
 
     @cached_property
     def _first_told(self) -> dict[Isr, int]:
@@ -82,7 +82,7 @@ class LastReports:
     @cached_property
     def _of_epoch(self) -> dict[int, list[Span]]:
         found: dict[int, list[Span]] = {}
-        for span in self.spans:
+        for span in heard(self.spans, self.pauses):
             found.setdefault(known_epoch(span.leader_epoch), []).append(span)
         return found
 

@@ -51,7 +51,7 @@ class TermReports:
         for report in self.reports:
             since = [] if report.observer == self.leader else self._gaps_after(report)
             parts = heard([report], self.pauses) if since else []
-            if reaching := [one for one in parts if any(one.from_ns <= at < one.to_ns for at in since)]:
+            if reaching := [one for one in parts if any(at < one.to_ns for at in since)]:
                 found[report] = reaching
         return found
 

@@ -1028,3 +1028,28 @@ def test_what_either_of_two_leaders_wrote_may_go_with_what_took_the_first_ones()
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21..60", 2, 1, "1,2,3")]
     found = decided("send r ok @5 t19..20", *led, *CUT, **ALONE)
     assert (found.standing, len(found.possible_terms), found.may_have) == (UNDECIDED, 2, {1})
+
+
+@pytest.mark.parametrize("cut", [[], ["fault q b2 4.3..26.1 kind=isolate plane=client clients=cut"]])
+def test_what_a_broker_reports_again_after_the_next_term_is_newer_if_it_is_not_behind(cut: list[str]) -> None:
+    """b2, which nobody could ask for a time, reports the same ISR as before that."""
+    lines = [
+        *saw("b1,b2,b3", "0..4", 1, 0, "1,2"),
+        *saw("b1", "4.5..19.5", 1, 0, "1"),
+        *saw("b3", "4.5..25.5", 1, 0, "1"),
+    ]
+    lines += ["fault k b1 20.2..90 kind=kill", *cut, "saw b2 @26.2 leader=1 epoch=0 isr=1,2"]
+    lines += [*saw("b3", "26..60", 3, 1, "3"), *saw("b2", "27..60", 3, 1, "3"), *CUT]
+    assert decided("send r ok @5 t15..16", *lines, **UNCLEAN).standing is UNDECIDED
+
+
+def test_an_epoch_that_nobody_had_reported_is_newer_though_a_broker_that_may_be_behind_reports_it() -> None:
+    lines = [
+        *saw("b1,b2,b3", "0..4", 1, 0, "1,2"),
+        *saw("b1", "4.5..19.5", 1, 0, "1"),
+        *saw("b3", "4.5..25.5", 1, 0, "1"),
+    ]
+    lines += ["fault k b1 20.2..90 kind=kill", "fault i b2 4.3..26.1 kind=isolate plane=all clients=cut"]
+    lines += ["saw b2 @26.2 leader=-1 epoch=1 isr=2", *saw("b3", "26..60", 3, 2, "3"), *saw("b2", "28..60", 3, 2, "3")]
+    log = [line.replace("e1", "e2") for line in CUT]
+    assert decided("send r ok @5 t15..16", *lines, *log, **UNCLEAN).standing is UNDECIDED

@@ -1046,11 +1046,6 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "nothing outlasts a leader",
         ),
         (
-            "one.from_ns <= at < one.to_ns for at in since",
-            "at < report.to_ns for at in since",
-            "a pause is reported through",
-        ),
-        (
             "if gap.to_ns - gap.since_ns > LAG_NS)",
             "if gap.to_ns - gap.since_ns > 3 * LAG_NS)",
             "a leader may pause for three seconds",
