@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from checkers.evidence.intervals import NEVER
 from checkers.evidence.leadership import Span, leaders
 from checkers.evidence.silence import Silence
 from harness.core.clock import SECOND_NS
 from harness.core.faults import ELECTION, hits_clients_only, injection_of
 from harness.core.verdict import Precondition, Summary
-from harness.history.run_file import DRAIN, FINAL_READ, Requirements, RunFile
+from harness.history.run_file import DRAIN, FINAL_READ, HEAL, Requirements, RunFile
 
 Row = Mapping[str, Any]
 
@@ -106,7 +107,9 @@ def has_rows(run: RunFile, faults: Iterable[Row]) -> Precondition:
     left -= unnamed
     if any(sum(left[kind] for kind in kinds) < sum(others <= kinds for others in drawn) for kinds in drawn):
         lacking.append("a fault drawn at random")
-    ended_early = any(not step.met for step in run.timeline)
+    # (Once it is over, all is healed, and other steps follow.)
+    over_ns = min((phase.at_ns for phase in run.phases if phase.phase == HEAL), default=NEVER)
+    ended_early = any(not step.met and step.at_ns < over_ns for step in run.timeline)
     lacking = [] if ended_early else [f"no row of {what}" for what in lacking]
     without_time = [name for name, row in rows.items() if row["effective"] and not _begun(row)]
     lacking += [f"{name} took effect, but has no time of its injection" for name in without_time]

@@ -98,6 +98,15 @@ def held() -> dict[str, Precondition]:
         "a timeline that ended early tells itself": asks.has_rows(
             INJECTS.model_copy(update={"timeline": [StepReport(step="until", at_ns=0, ended_ns=1, met=False)]}), []
         ),
+        "what comes after it does not end it early": asks.has_rows(
+            INJECTS.model_copy(
+                update={
+                    "timeline": [StepReport(step="read", at_ns=7, ended_ns=8, met=False)],
+                    "phases": [PhaseReport(phase="heal", at_ns=5)],
+                }
+            ),
+            ROWS,
+        ),
         "what did not act need not have begun": asks.has_rows(run_file(), [fault(effective=False, injected_ns=None)]),
         "faults took effect": asks.took_effect([fault()]),
         "no fault": asks.took_effect([]),
@@ -146,6 +155,18 @@ def not_held() -> list[tuple[Precondition, str]]:
         (asks.acknowledged(of(5, 4), Requirements(acknowledged=5)), "4 writes acknowledged, 5 required"),
         (asks.whole(run_file(), ["sends of producer 1 are not there"]), "sends of producer 1 are not there"),
         (asks.has_rows(INJECTS, ROWS[1:]), "no row of cut"),
+        (
+            asks.has_rows(
+                INJECTS.model_copy(
+                    update={
+                        "timeline": [StepReport(step="read", at_ns=7, ended_ns=8, met=False)],
+                        "phases": [PhaseReport(phase="heal", at_ns=5)],
+                    }
+                ),
+                ROWS[1:],
+            ),
+            "no row of cut",
+        ),
         (asks.has_rows(INJECTS, [fault("cut", "isolate"), *ROWS[1:]]), "no row of cut"),
         (asks.has_rows(INJECTS, [*ROWS[:2], *ROWS[3:]]), "no row of 1 of kill"),
         (asks.has_rows(INJECTS, [*ROWS[:3], *ROWS[4:]]), "no row of 1 of elect"),
