@@ -59,7 +59,7 @@ def _fewest(of: Partition, own: Timeline, bins: npt.NDArray[np.int64], evidence:
     if not evidence.configuration.acks_all:
         return [1] * len(bins)
     moments = evidence.moments(of)
-    times = [own.earliest[bins], np.maximum(own.last_ack, own.earliest)[bins]]
+    times = [own.first_sent[bins], np.maximum(own.last_ack, own.first_sent)[bins]]
     alike = np.stack([np.searchsorted(moments, at, side="right") for at in times])
     _, first, each = np.unique(alike, axis=1, return_index=True, return_inverse=True)
     known = [had_to_have(evidence, Case(of, int(times[0][n]), int(times[1][n]), acknowledged=True)) for n in first]
@@ -123,8 +123,8 @@ def _bins_hit(own: Timeline, risks: Iterable[_Risk]) -> Flags:
     """The bins in which a record was acknowledged at risk."""
     acknowledged = own.acknowledged > 0
     hit = np.zeros(len(own.bin), bool)
-    first_ns = min(own.earliest[acknowledged].tolist(), default=NEVER)
+    first_ns = min(own.first_sent[acknowledged].tolist(), default=NEVER)
     for risk in risks:
         in_force = (own.last_ack >= risk.since_ns) & (own.first_ack <= risk.until_ns)
-        hit |= in_force & (np.maximum(np.minimum(own.earliest, risk.injecting_ns), first_ns) <= risk.had_ns)
+        hit |= in_force & (np.maximum(np.minimum(own.first_sent, risk.injecting_ns), first_ns) <= risk.had_ns)
     return hit & acknowledged

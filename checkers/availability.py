@@ -51,14 +51,15 @@ def resolution(duration_ns: int, partitions: int, limits: Limits) -> int:
 def bins(sends: DataFrame, bin_ns: int, instants: Sequence[int]) -> pa.Table:
     """The writes that ended, folded by partition, bin, and era. The era is the number of ``instants`` that had passed.
 
-    Returns: topic, partition, bin, era, earliest, last_end, first_ack, last_ack (null if none was acknowledged),
-    acknowledged
+    Returns: topic, partition, bin, era, earliest, last_end, first_sent (when the first of those acknowledged was sent),
+    first_ack, last_ack (null if none was acknowledged), acknowledged
     """
     ended = sends.where("completed_ns is not null").selectExpr(
         *PARTITION,
         "invoked_ns",
         "completed_ns",
         "if(outcome = 'ok', completed_ns, null) as ack_ns",
+        "if(outcome = 'ok', invoked_ns, null) as sent_ns",
         f"completed_ns div {bin_ns} as bin",
     )
     return (
@@ -67,6 +68,7 @@ def bins(sends: DataFrame, bin_ns: int, instants: Sequence[int]) -> pa.Table:
         .agg(
             F.min("invoked_ns").alias("earliest"),
             F.max("completed_ns").alias("last_end"),
+            F.min("sent_ns").alias("first_sent"),
             F.min("ack_ns").alias("first_ack"),
             F.max("ack_ns").alias("last_ack"),
             F.count("ack_ns").alias("acknowledged"),
@@ -139,6 +141,14 @@ def writes(history: History) -> Writes:
     folded = bins(sends, bin_ns, instants)
     awaited = abandoned(sends) if history.may_lack("sends", "completed_ns") else {}
     return Writes(bin_ns, together(folded, awaited), timelines(folded, awaited))
+
+
+def committed(history: History, written: Writes) -> Mapping[Partition, Timeline]:
+    """The writes that had to last. With read_committed, a record of a transaction had to only once that was committed.
+    ``written``: all ``writes`` of the run."""
+    if not (history.transactional and history.run_file.configuration.read_committed):
+        return written.partitions
+    return timelines(bins(history.sends.where("outcome = 'ok'"), written.bin_ns, ()), {})
 
 
 def availability(history: History, written: Writes | None = None) -> dict[str, Any]:

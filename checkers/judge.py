@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from checkers.anomalies import transactions
 from checkers.anomalies.readers import redelivered
 from checkers.at_risk import at_risk
-from checkers.availability import availability, writes
+from checkers.availability import availability, committed, writes
 from checkers.catalogue import checkers_of
 from checkers.checker import Checker
 from checkers.evidence.causes import found_ranges, runs, terms_led
@@ -35,6 +35,7 @@ from checkers.limits import limits_of, overrun, undecided
 from checkers.preconditions import RunFacts, preconditions
 from checkers.scan.polls import polls
 from checkers.screening import AT_ONCE, Found, records, stored
+from checkers.stretches import Timeline
 from checkers.summary import summary
 from harness.core.anomalies import BY_NAME, DUPLICATED, LOST, Anomaly
 from harness.core.errors import HistoryError
@@ -88,7 +89,8 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
         (counts, answered), written = judged.result(), acknowledged.result()
     service = availability(history, written)
     seen = observed(history.stored, history.seen)
-    risked = at_risk(written.partitions, seen)
+    lasting = committed(history, written)
+    risked = at_risk(lasting, seen)
     found = [f for f in answered if f.failure is None]
     failures = {f.checker.anomaly.name: f.failure for f in answered if f.failure is not None}
     sizes = {f.checker.anomaly.name: f.count for f in found} | dict.fromkeys(failures)
@@ -104,15 +106,24 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     seen_of_run = Observed(terms_led(history), history.seen, history.faults, history.stored.brokers)
     caused = findings(anomalies, ranges, seen_of_run, rows_of(checkers))
     known = known_holes(ranges.values())
-    met = preconditions(history.run_file, report, _facts_of_run(history, service, stopped, counts, risked, known))
+    met = preconditions(
+        history.run_file, report, _facts_of_run(history, service, lasting, stopped, counts, risked, known)
+    )
     met += _failed_checkers(history.results, failures)
     done = transactions.report(history)
     return verdict(history, checkers, report, anomalies, caused, met, service, done, again, risked)
 
 
+def _last_acknowledged(part: Mapping[str, Any], lasting: Mapping[Partition, Timeline]) -> dict[str, Any]:
+    """A partition of ``availability`` with the last acknowledgement of the writes that had to last."""
+    own = lasting.get((part["topic"], part["partition"]))
+    return {**part, "last_ack_ns": None if own is None else own.last_ack_ns}
+
+
 def _facts_of_run(
     history: History,
     service: Mapping[str, Any],
+    lasting: Mapping[Partition, Timeline],
     stopped: Sequence[str],
     counts: Mapping[str, int],
     risked: Mapping[int, int],
@@ -125,7 +136,7 @@ def _facts_of_run(
         ends=history.ends,
         faults=history.faults,
         spans=history.seen,
-        partitions=service["partitions"],
+        partitions=[_last_acknowledged(part, lasting) for part in service["partitions"]],
         silences=silences(history.stored.table("observations", columns=["topic", "partition", "at_ns"]), written),
         missing=history.stored.missing,
         behind=stopped,

@@ -22,14 +22,16 @@ _MOST_BUCKETS = 600
 class Timeline:
     """The writes to a partition, or to all, by the bins in which they ended, in the order of time.
 
-    For each bin: its number, when the first of its writes was sent (``earliest``), when the last one ended, its first
-    and last acknowledgement (NEVER and BEFORE if there is none) and their number. ``abandoned``: times in which a
+    For each bin: its number, when the first of its writes was sent (``earliest``), when the last one ended, when the
+    first of those acknowledged was sent, its first and last acknowledgement (NEVER, NEVER and BEFORE if there is none)
+    and their number. ``abandoned``: times in which a
     worker waited for writes that never ended; they do not overlap, and are in the order of time.
     """
 
     bin: Times
     earliest: Times
     last_end: Times
+    first_sent: Times
     first_ack: Times
     last_ack: Times
     acknowledged: Times
@@ -127,7 +129,14 @@ def timelines(folded: pa.Table, awaited: Mapping[Partition, Sequence[tuple[int, 
 
 def together(folded: pa.Table, awaited: Mapping[Partition, Sequence[tuple[int, int]]]) -> Timeline:
     """The timeline of all partitions together: an acknowledgement in any of them counts."""
-    kinds = {"earliest": "min", "last_end": "max", "first_ack": "min", "last_ack": "max", "acknowledged": "sum"}
+    kinds = {
+        "earliest": "min",
+        "last_end": "max",
+        "first_sent": "min",
+        "first_ack": "min",
+        "last_ack": "max",
+        "acknowledged": "sum",
+    }
     added = folded.group_by(["bin", "era"]).aggregate(list(kinds.items()))
     rows = added.rename_columns({f"{name}_{kind}": name for name, kind in kinds.items()})
     ordered = rows.sort_by([("bin", "ascending"), ("era", "ascending")])
@@ -143,6 +152,7 @@ def _timeline(rows: pa.Table, awaited: Sequence[tuple[int, int]]) -> Timeline:
         times("bin"),
         times("earliest"),
         times("last_end"),
+        times("first_sent", NEVER),
         times("first_ack", NEVER),
         times("last_ack", BEFORE),
         times("acknowledged"),

@@ -1,6 +1,7 @@
 """How many writes were acknowledged while a fault could take them, and by how few brokers: pure, on small timelines."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def acknowledged(*bins: tuple[float, float, int]) -> Timeline:
     """Bins: when the first of their writes was sent, when the last was acknowledged, and how many were."""
     sent, ended, number = (np.array(column) for column in zip(*bins, strict=True))
     times = [(column * SECOND).astype(np.int64) for column in (sent, ended)]
-    return Timeline(np.arange(len(bins)), times[0], times[1], times[1], times[1], number.astype(np.int64))
+    return Timeline(np.arange(len(bins)), times[0], times[1], times[0], times[1], times[1], number.astype(np.int64))
 
 
 def isr(observer: str, since: float, until: float, leader: int, *brokers: int, epoch: int = 0) -> list[dict[str, Any]]:
@@ -189,3 +190,10 @@ def test_where_two_lead_the_fewest_of_either_count() -> None:
 def test_where_nobody_told_an_isr_it_is_not_known() -> None:
     assert told(isr("b1", 0, 10, 1, 1, 2, 3), fault(20, 25, "b1")) == {NOT_KNOWN: 5}
     assert told([], fault(20, 25, "c1")) == {NOT_KNOWN: 5}
+
+
+def test_a_write_that_failed_puts_nothing_at_risk_that_was_sent_later_and_acknowledged() -> None:
+    """One that was sent when b3 was still in sync ends beside each of those acknowledged."""
+    beside = replace(LATE, earliest=LATE.earliest - 19 * SECOND)
+    assert told(LEFT, fault(19, 30, "b3"), own=beside) == {}
+    assert told(LEFT, fault(19, 30, "b2"), own=beside) == {2: 2}

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.availability import availability, bins, resolution
+from checkers.availability import availability, bins, committed, resolution
+from checkers.availability import writes as writes_of
 from checkers.history import History
 from checkers.judge import judge
 from checkers.stretches import Stretch, Timeline, merged, per_bucket, stretches, timelines, together
@@ -50,13 +51,15 @@ def folded(writes: Iterable[Write], bin_ns: int = 1, instants: Sequence[int] = (
             **dict(zip(("topic", "partition", "bin", "era"), key, strict=True)),
             "earliest": min(one.sent for one in group),
             "last_end": max(one.end for one in group),
+            "first_sent": min((one.sent for one in group if one.acknowledged), default=None),
             "first_ack": min((one.end for one in group if one.acknowledged), default=None),
             "last_ack": max((one.end for one in group if one.acknowledged), default=None),
             "acknowledged": sum(one.acknowledged for one in group),
         }
         for key, group in groups.items()
     ]
-    whole = pa.schema([(name, pa.int64()) for name in ("bin", "era", "earliest", "last_end", "first_ack", "last_ack")])
+    names = ("bin", "era", "earliest", "last_end", "first_sent", "first_ack", "last_ack")
+    whole = pa.schema([(name, pa.int64()) for name in names])
     fields = [pa.field("topic", pa.string()), pa.field("partition", pa.int64()), *whole]
     return pa.Table.from_pylist(rows, pa.schema([*fields, pa.field("acknowledged", pa.int64())]))
 
@@ -373,9 +376,25 @@ def test_a_soak_of_ten_thousand_faults_is_judged(spark: SparkSession, tmp_path: 
 def test_a_transaction_that_is_aborted_is_no_unavailability(spark: SparkSession, tmp_path: Path) -> None:
     sends = [f"send a{n} ok @{n} x1 t{n}..{n + 1}" for n in range(8)]
     write(tmp_path, [by_hand("txn 1 abort ok 0..8..9", *sends, "end 0..0")], isolation_level="read_committed")
-    service = availability(History.read(tmp_path, spark))
+    history = History.read(tmp_path, spark)
+    service = availability(history)
     assert service["longest_unavailable"] == stretch(0, 1, ended=True)
     assert sum(service["acknowledged"]) == 8
+    assert committed(history, writes_of(history)) == {}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("level", "number"), [("read_committed", 2), ("read_uncommitted", 3)])
+def test_what_had_to_last_of_a_transaction_is_what_was_committed(
+    level: str, number: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    transactions = ("txn 1 commit ok 0..3..4", "txn 2 abort ok 5..8..9")
+    sends = ("send a ok @0 x1 t1..2", "send b ok @1 t2..3", "send c ok @2 x2 t6..7")
+    write(tmp_path, [by_hand(*transactions, *sends, "end 0..5")], isolation_level=level)
+    history = History.read(tmp_path, spark)
+    [own] = committed(history, writes_of(history)).values()
+    assert own.acknowledged.sum() == number
+    assert own.last_ack_ns == (3 if number == 2 else 7) * SECOND
 
 
 def stretch(begin: float, end: float, ended: bool) -> dict:
