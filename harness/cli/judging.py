@@ -135,8 +135,10 @@ def _skip(directory: Path, why: str, as_json: bool, skipped: list[Path]) -> None
 
 def _there(directory: Path) -> bool:
     from harness.history.run_file import RUN_FILE
+    from harness.history.seal import SEAL_FILE
 
-    return (directory / RUN_FILE).exists()
+    # (A run that lost run.json is no run that was removed.)
+    return (directory / RUN_FILE).exists() or (directory / SEAL_FILE).exists()
 
 
 def below(named: Sequence[str], unreadable: Callable[[Path, KafkaTrialError], None]) -> list[Path]:

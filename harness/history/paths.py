@@ -76,10 +76,12 @@ def _encoding(schema: pa.Schema) -> dict[str, Any]:
     return {"compression": "zstd", "use_dictionary": texts, "write_page_checksum": True}
 
 
-def files_below(folder: Path, name: str, unreadable: Callable[[OSError], None], nested: bool = True) -> list[Path]:
-    """Every file of this name in ``folder`` and below, in order. Unless ``nested``, the search does not go below a
-    folder that has one. Folders that are removed meanwhile are skipped, and so is a filesystem's `lost+found`;
-    ``unreadable`` is called for every other folder that this user cannot read."""
+def files_below(
+    folder: Path, name: str, unreadable: Callable[[OSError], None], nested: bool = True, instead: str | None = None
+) -> list[Path]:
+    """Every file of this name in ``folder`` and below, in order, or the one that is there ``instead``. Unless
+    ``nested``, the search does not go below a folder that has one. Folders that are removed meanwhile are skipped, and
+    so is a filesystem's `lost+found`; ``unreadable`` is called for every other folder that this user cannot read."""
 
     def skip_or_report(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError) and Path(error.filename).name != _OF_VOLUME:
@@ -87,8 +89,9 @@ def files_below(folder: Path, name: str, unreadable: Callable[[OSError], None], 
 
     found = []
     for at, below, files in os.walk(folder, onerror=skip_or_report):
-        if name in files:
-            found.append(Path(at, name))
+        here = next((one for one in (name, instead) if one in files), None)
+        if here is not None:
+            found.append(Path(at, here))
             if not nested:
                 below.clear()
     return sorted(found)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -58,7 +58,14 @@ class Seal(_Part):
 
     def check(self, directory: Path) -> None:
         """Raises HistoryError, which names the file, if the run is not as it was when sealed."""
-        for name, sealed in self.files.items():
+        self._check(directory, self.files)
+
+    def check_history(self, directory: Path) -> None:
+        """The same of all that was sealed but run.json."""
+        self._check(directory, {name: sealed for name, sealed in self.files.items() if name != RUN_FILE})
+
+    def _check(self, directory: Path, files: Mapping[str, SealedFile]) -> None:
+        for name, sealed in files.items():
             path = directory / name
             if not path.is_file():
                 raise HistoryError(f"{path}: missing: it was there when the run was sealed")

@@ -15,7 +15,7 @@ from harness.history.lock import RecordingLock, is_recorded
 from harness.history.paths import HISTORY, JOURNALS, write_table
 from harness.history.run_file import RUN_FILE, ClockReport, NodeAddress, PhaseReport, RunFile, State
 from harness.history.schema import FORMER, KEYS, LATER, TABLES
-from harness.history.seal import SEAL_FILE, write_sealed
+from harness.history.seal import SEAL_FILE, Seal, write_sealed
 from harness.history.writing import made_beside, swap_in
 
 DEFAULT_STORE = Path("store")
@@ -124,6 +124,9 @@ def ensure_sealed(directory: Path) -> RunFile:
         return file
     if is_recorded(directory):
         raise HistoryError(f"{directory}: this run is still going: judge it when it is over")
+    # (A recorder that was killed between the seal and run.json had sealed a whole history.)
+    if (directory / SEAL_FILE).is_file() and (sealed := Seal.read(directory)) is not None:
+        sealed.check_history(directory)
     if _journals(directory):
         seal(directory, file)
     elif not (directory / HISTORY).is_dir():
@@ -143,9 +146,10 @@ def interrupted(directory: Path) -> bool:
     (A recorder that was killed had no time to write so into run.json.)
     """
     state = RunFile.read(directory).state
-    if state in {State.RECORDED, State.JUDGED} or is_recorded(directory):
+    # (What is sealed was sent. A recording that crashed had sent something, too.)
+    if state in {State.RECORDED, State.JUDGED} or (directory / SEAL_FILE).is_file() or is_recorded(directory):
         return False
-    return state is State.INTERRUPTED or sent_nothing(directory)
+    return state is State.INTERRUPTED or (state is State.RUNNING and sent_nothing(directory))
 
 
 def sent_nothing(directory: Path) -> bool:

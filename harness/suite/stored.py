@@ -13,6 +13,7 @@ from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
 from harness.history.paths import VERDICT_FILE, checking, files_below, is_there
 from harness.history.run_file import RUN_FILE, RunFile, State
+from harness.history.seal import SEAL_FILE
 from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, is_suite, stored_suites
 
 #: Gets a line about each run that cannot be read.
@@ -134,8 +135,13 @@ def runs_below(folder: Path, say: Say = _refuse) -> list[Path]:
         named = (store / run.directory for run in SuiteFile.read(folder).runs if run.directory is not None)
         # (A suite from elsewhere may name directories that are not in its store.)
         inside = (run for run in named if Path(os.path.realpath(run)).is_relative_to(store))
-        return sorted(run for run in inside if is_there(run / RUN_FILE))
-    found = files_below(folder, RUN_FILE, lambda error: say(f"{error.filename}: {error.strerror}"), nested=False)
+        return sorted(run for run in inside if is_there(run / RUN_FILE) or is_there(run / SEAL_FILE))
+
+    def closed(error: OSError) -> None:
+        say(f"{error.filename}: {error.strerror}")
+
+    # (Where run.json was lost, the seal shows that a run is there.)
+    found = files_below(folder, RUN_FILE, closed, nested=False, instead=SEAL_FILE)
     return [path.parent for path in found]
 
 

@@ -26,7 +26,7 @@ from harness.history.journal import Journal, journal_path
 from harness.history.lock import judging_lock
 from harness.history.run_file import RunFile, State
 from harness.history.schema import FAULTS, SENDS, TABLES
-from harness.history.seal import SEAL_FILE
+from harness.history.seal import SEAL_FILE, write_sealed
 from harness.history.stored_run import StoredRun
 from tests.checkers.notation import by_hand
 from tests.cli.conftest import judging
@@ -196,13 +196,14 @@ def test_check_refuses_a_run_file_of_another_version(stored: Path, kafka_trial: 
     assert_one_line(done, codes.BAD_INPUT, "run.json: not a run file of this version")
 
 
-@pytest.mark.parametrize("state", [State.CRASHED, State.RUNNING, State.INTERRUPTED])
+@pytest.mark.parametrize("state", [State.RUNNING, State.INTERRUPTED])
 @pytest.mark.parametrize("begun", [True, False])
 def test_check_skips_and_counts_runs_that_were_interrupted_before_anything_was_sent(
     state: State, begun: bool, store: Path, kafka_trial: Invoke
 ) -> None:
     run = store / "by-hand" / "2"
     shutil.rmtree(run / "history")
+    (run / "seal.json").unlink()
     if begun:
         (run / "journals").mkdir()
         Journal(journal_path(run / "journals", "sends", "1"), SENDS).close()
@@ -223,6 +224,27 @@ def test_check_skips_and_counts_runs_that_were_interrupted_before_anything_was_s
     assert alone.err.splitlines()[-1] == "kafka-trial: nothing was judged: there is no run that sent anything"
     alone = kafka_trial("check", run, "--json", backends=judging())
     assert (alone.code, json.loads(alone.out)) == (codes.BAD_INPUT, skipped)
+
+
+@pytest.mark.parametrize(
+    ("gone", "line"),
+    [
+        (["run.json"], "run.json"),
+        (["history"], "missing: it was there when the run was sealed"),
+        (["history", "seal.json"], "the run is crashed and recorded nothing"),
+    ],
+    ids=["its run file", "its history", "its history and its seal"],
+)
+def test_check_refuses_a_run_that_lost_what_it_had_recorded(
+    gone: list[str], line: str, store: Path, kafka_trial: Invoke
+) -> None:
+    run = store / "by-hand" / "2"
+    write_sealed(run, RunFile.read(run).model_copy(update={"state": State.CRASHED}))
+    for name in gone:
+        (shutil.rmtree if (run / name).is_dir() else Path.unlink)(run / name)
+    done = kafka_trial("check", store, backends=judging())
+    assert (done.code, done.out.count("VALID")) == (codes.BAD_INPUT, 1)
+    assert line in done.err
 
 
 def test_check_skips_a_run_that_is_removed_after_it_was_found(store: Path, kafka_trial: Invoke) -> None:
@@ -384,6 +406,7 @@ def test_check_judges_the_other_runs_where_one_cannot_be(stored: Path, kafka_tri
 def test_check_of_several_ends_with_a_table_and_a_count(store: Path, kafka_trial: Invoke) -> None:
     for name in ("3", "4"):
         shutil.copytree(store / "by-hand" / "1", store / "by-hand" / name)
+    (store / "by-hand" / "3" / "seal.json").unlink()
     RunFile.read(store / "by-hand" / "3").model_copy(update={"state": State.INTERRUPTED}).write(store / "by-hand" / "3")
     (store / "by-hand" / "4" / "run.json").write_text("{}")
     done = kafka_trial("check", store, backends=judging(verdict(), verdict(Judgement.INVALID, expected=False)))
@@ -436,6 +459,7 @@ def test_check_tells_one_run_in_json_as_its_verdict_file(stored: Path, kafka_tri
 @pytest.mark.parametrize("writable", [True, False])
 def test_check_judges_what_an_interrupted_run_left(writable: bool, stored: Path, kafka_trial: Invoke) -> None:
     shutil.rmtree(stored / "history")
+    (stored / "seal.json").unlink()
     RunFile.read(stored).model_copy(update={"state": State.RUNNING}).write(stored)
     (stored / "journals").mkdir()
     journal = journal_path(stored / "journals", "sends", "0")

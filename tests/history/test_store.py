@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -13,7 +14,7 @@ from harness.history.paths import table_directory
 from harness.history.run_file import RunFile, State
 from harness.history.schema import FAULTS, SENDS, TABLES
 from harness.history.seal import SEAL_FILE, write_sealed
-from harness.history.store import RunRecord, ensure_sealed, seal
+from harness.history.store import RunRecord, ensure_sealed, interrupted, seal
 from harness.history.stored_run import StoredRun
 from harness.run.new_run import new_run
 from harness.run.recording import recording
@@ -194,3 +195,53 @@ def ensure_sealed_as(record: RunRecord, state: State) -> RunFile:
     record.save()
     record.release()
     return ensure_sealed(record.directory)
+
+
+def sealed_in(record: RunRecord, state: State) -> Path:
+    """A run that was sealed; then its run.json says ``state``. Returns: a part of its history."""
+    journal(record, [send(0)])
+    seal(record.directory, record.file)
+    record.file.state = State.RECORDED
+    write_sealed(record.directory, record.file)
+    record.file.state = state
+    record.save()
+    record.release()
+    [part] = table_directory(record.directory, "sends").iterdir()
+    return part
+
+
+@pytest.mark.parametrize("state", [State.RUNNING, State.CRASHED, State.INTERRUPTED])
+def test_what_is_sealed_was_sent_though_its_history_is_gone(record: RunRecord, state: State) -> None:
+    sealed_in(record, state)
+    rmtree(record.directory / "history")
+    assert not interrupted(record.directory)
+
+
+def test_a_recording_that_crashed_had_sent_something_though_its_journals_are_gone(record: RunRecord) -> None:
+    record.file.state = State.CRASHED
+    record.save()
+    record.release()
+    assert not interrupted(record.directory)
+    with pytest.raises(HistoryError, match="recorded nothing"):
+        ensure_sealed(record.directory)
+
+
+def test_a_recording_that_was_killed_before_anything_was_sent_is_interrupted(record: RunRecord) -> None:
+    journal(record, [])
+    record.release()
+    assert interrupted(record.directory)
+
+
+def test_a_sealed_run_that_lost_a_part_is_not_sealed_again(record: RunRecord) -> None:
+    part = sealed_in(record, State.RUNNING)
+    before = (record.directory / SEAL_FILE).read_bytes()
+    part.unlink()
+    with pytest.raises(HistoryError, match=rf"{part.name}: missing"):
+        ensure_sealed(record.directory)
+    assert (record.directory / SEAL_FILE).read_bytes() == before
+
+
+def test_one_whose_recorder_was_killed_before_its_run_file_is(record: RunRecord) -> None:
+    sealed_in(record, State.RUNNING)
+    assert ensure_sealed(record.directory).state is State.CRASHED
+    assert StoredRun.open(record.directory).sealed
