@@ -765,8 +765,8 @@ GIVEN_UP = tuple(line.replace("a ok @0", "a info") for line in MEANWHILE)
 #: a stands behind b, which was sent when a was acknowledged.
 LATE = ("send a ok @0 t1..2", "send b ok @1 t3..4", "final b @1", "final a @2", "end 0..3")
 OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in LATE)
-CUT_OFF = ("fault cut b1,b2,b3 0..5", "saw b1 @0..9 leader=1 epoch=0 isr=1,2,3")
-KILLED = (CUT_OFF[0].replace("cut", "k") + " kind=kill", CUT_OFF[1])
+CUT_OFF = ("fault cut b1,b2,b3 0..5 kind=isolate clients=cut", "saw b1 @0..9 leader=1 epoch=0 isr=1,2,3")
+KILLED = ("fault k b1,b2,b3 0..5 kind=kill", CUT_OFF[1])
 
 
 #: a is there once more, or only, under the epoch of b2, which may have led from 7 s on.

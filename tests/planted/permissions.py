@@ -172,8 +172,11 @@ _MOVED = (
 _MOVED_BEFORE = tuple(line.replace("0..30", "0..9").replace("31..60", "10..60") for line in _MOVED)
 _MOVED_AFTER = tuple(line.replace("0..30", "0..45").replace("31..60", "46..60") for line in _MOVED)
 _MOVED_ELSEWHERE = (*_QUIET, *(line.replace("leader=", "p1 leader=") for line in _MOVED))
-_CUT_THEN = "fault cut b1,b2,b3 28..36"
-_ANOTHER_REPLICA = (*_saw("b1,b2", "0..60", "leader=1 epoch=0 isr=1,2 replicas=1,2"), "fault cut b3 28..36")
+_CUT_THEN = "fault cut b1,b2,b3 28..36 kind=isolate clients=cut"
+_ANOTHER_REPLICA = (
+    *_saw("b1,b2", "0..60", "leader=1 epoch=0 isr=1,2 replicas=1,2"),
+    "fault cut b3 28..36 kind=isolate clients=cut",
+)
 
 _NOTHING_IS_MISSING = dict.fromkeys((DISK, HOLE), Never("no log lacks anything: it is no matter of a disk"))
 
@@ -181,8 +184,8 @@ _NOTHING_IS_MISSING = dict.fromkeys((DISK, HOLE), Never("no log lacks anything: 
 def _resent(copied: tuple[str, ...]) -> dict[str, Plant | Never]:
     """A fault that can have made nobody send again what is in ``copied``."""
     return {
-        BEFORE: Plant((*copied, *_QUIET, "fault cut b1,b2,b3 1..5")),
-        AFTER: Plant((*copied, *_QUIET, "fault cut b1,b2,b3 33..36")),
+        BEFORE: Plant((*copied, *_QUIET, "fault cut b1,b2,b3 1..5 kind=isolate clients=cut")),
+        AFTER: Plant((*copied, *_QUIET, "fault cut b1,b2,b3 33..36 kind=isolate clients=cut")),
         PARTITION: Plant((*copied, *_ANOTHER_REPLICA)),
         **_NOTHING_IS_MISSING,
     }
@@ -222,7 +225,7 @@ _BY_TURNS = (
 #: The same, and b1 coordinates the group.
 _COORDINATED = (*_BY_TURNS, *(f"saw b{n} @0..120 leader=1 isr=1,2,3 coordinator=1" for n in (1, 2)))
 #: A cut from all others, clients among them.
-_ISOLATED = "kind=isolate plane=all clients=cut"
+_ISOLATED = "kind=isolate plane=all kind=isolate clients=cut"
 #: Reader 1 was given a, and then c; no final read tells what stands between.
 _GAP = ("send a ok @0 t1..2", "send b ok @1 t2..3", "send c ok @2 t3..4", "live a @0 r1 t5", "live c @2 r1 t7")
 _B_WAS_READ = "live b @1 r2 t6"
