@@ -24,8 +24,8 @@ class Timeline:
 
     For each bin: its number, when the first of its writes was sent (``earliest``), when the last one ended, when the
     first of those acknowledged was sent, its first and last acknowledgement (NEVER, NEVER and BEFORE if there is none)
-    and their number. ``abandoned``: times in which a
-    worker waited for writes that never ended; they do not overlap, and are in the order of time.
+    and their number. ``abandoned``: times in which a worker waited for writes that never ended; they do not overlap,
+    and are in the order of time.
     """
 
     bin: Times

@@ -344,8 +344,7 @@ class Walk(Spread):
     def _doubt_of_isr(self, n: int, ruling: Ruling, happened: Circumstances) -> str | None:
         """The doubt that the leader of a term was not elected from the ISR, if only a clean election permits the loss
         of the records."""
-        known = not self.elections.told_late(n) and not self._either(n)
-        if ruling.standing is not Standing.PERMITTED or happened.uncleanly or known:
+        if ruling.standing is not Standing.PERMITTED or happened.uncleanly or self._isr_known(n):
             return None
         if_so = standing(self.anomaly, self.evidence.configuration, replace(happened, uncleanly=True))
         return None if if_so.standing is Standing.PERMITTED else _isr_untold(self._who(n))
@@ -513,8 +512,11 @@ class Walk(Spread):
         before = self.elections.last_before(n)
         least = min(self.evidence.configuration.min_insync_replicas, len(self.elections.replicas))
         empty = before is not None and len(before.isr) >= least
-        sure = not self.elections.told_late(n) and not self._either(n)
-        return sure and (not self.evidence.last_replica_guarded or empty or self.elections.elr_told(n))
+        return self._isr_known(n) and (not self.evidence.last_replica_guarded or empty or self.elections.elr_told(n))
+
+    def _isr_known(self, n: int) -> bool:
+        """Whether only one ISR may be the last one before an election."""
+        return not self.elections.told_late(n) and not self._either(n)
 
     def _either(self, n: int) -> bool:
         """Whether the elected broker was in one of two ISRs of which nobody knows which is newer."""

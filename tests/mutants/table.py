@@ -218,8 +218,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "what only a clean election permits is permitted after any",
         ),
         (
-            "sure = not self.elections.told_late(n) and",
-            "sure =",
+            "return not self.elections.told_late(n) and",
+            "return",
             "an ISR that was reported late is that of the report before",
         ),
         (
