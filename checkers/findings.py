@@ -17,7 +17,7 @@ from typing import Any
 from checkers.evidence.causes import MOST_RUNS, facts, worst_and_biggest
 from checkers.evidence.decision import WORST_FIRST, LossEvent
 from checkers.evidence.faults import active, overlapping
-from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span, isr_before
+from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import worst_ruling
 from harness.core.anomalies import BY_NAME, Anomaly
@@ -254,7 +254,6 @@ def _cause(group: Sequence[Records], observed: Observed) -> dict[str, Any]:
 def _elections(taken: Iterable[tuple[Partition, LossEvent]], observed: Observed) -> Iterator[dict[str, Any]]:
     for of, event in taken:
         assert event.leader is not None
-        before = isr_before(observed.of(of), LeaderTerm(event.leader, event.epoch, event.at_ns))
         yield {
             "topic": of[0],
             "partition": of[1],
@@ -262,7 +261,7 @@ def _elections(taken: Iterable[tuple[Partition, LossEvent]], observed: Observed)
             "name": observed.name(event.leader),
             "leader_epoch": event.epoch,
             "at_ns": event.at_ns,
-            "in_isr": None if before is None else event.leader in before,
+            "in_isr": event.in_isr,
         }
 
 

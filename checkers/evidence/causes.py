@@ -122,11 +122,14 @@ def facts(
     elected = None
     if following is not None:
         before = isr_before(seen, following)
+        in_isr = None if before is None else following.leader in before
+        if taken_by is not None and taken_by.leader == following.leader:
+            in_isr = taken_by.in_isr
         elected = {
             "leader": following.leader,
             "leader_epoch": following.leader_epoch,
             "at_ns": following.from_ns,
-            "in_isr": None if before is None else following.leader in before,
+            "in_isr": in_isr,
             "name": broker_name(following.leader, names),
             "faults": active(faults, following.from_ns),
         }

@@ -2,10 +2,11 @@
 (checkers/catalogue.py) names the function of its anomaly."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pyarrow.compute as pc
 
-from checkers.evidence.late import late_copies
+from checkers.evidence.late import IN_FLIGHT, late_copies
 from checkers.evidence.reach import Resent, cut_off, given_up_beside, resent
 from checkers.evidence.store import StoredRows
 from checkers.history import History
@@ -32,8 +33,10 @@ def of_duplicated(history: History, faults: Sequence[Row], found: StoredRows) ->
 
 
 def of_reordered(history: History, faults: Sequence[Row], found: StoredRows) -> Circumstances:
-    """Why records may have come late: they were sent again."""
-    return _sent_again(history, faults, REORDERED, found)
+    """Why records may have come late: they were sent again, or nobody waited for them any more."""
+    acknowledged = (piece["acknowledged_ns"] for piece in found.pieces(IN_FLIGHT))
+    unanswered = history.run_file.configuration.acks == "0" or not any(len(one.drop_null()) for one in acknowledged)
+    return replace(_sent_again(history, faults, REORDERED, found), unanswered=unanswered)
 
 
 def _sent_again(history: History, faults: Sequence[Row], anomaly: Anomaly, found: StoredRows) -> Circumstances:

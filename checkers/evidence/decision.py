@@ -1,6 +1,6 @@
 """Lost records about which the same is known, and the decision about them: its standing, and what took them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from checkers.evidence.leadership import Partition
@@ -46,12 +46,13 @@ class Case:
 @dataclass(frozen=True)
 class LossEvent:
     """The event that took records: the election of a leader, or (if ``leader`` is None) the loss of every disk that had
-    them."""
+    them. ``in_isr``: whether that leader was in the last ISR before its election; None if not known."""
 
     at_ns: int
     term: int | None = None
     leader: int | None = None
     epoch: int | None = None
+    in_isr: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ class Decision:
     """The standing of lost records, and the reason.
 
     ``term``: the term to which they belong, if known. ``may_have``: the terms whose leaders may have taken them, as
-    the settings permit; ``may_not_have``: those whose leaders may have, though the settings forbid it.
+    the settings permit; ``rulings``: for such terms, the ruling if their leaders did. ``may_not_have``: those whose
+    leaders may have, though the settings forbid it.
     ``possible_terms``: the terms to which they may belong. ``only_event``: whether no other event
     may have taken them instead of ``event``, which the settings permit as well.
     """
@@ -94,6 +96,7 @@ class Decision:
     term: int | None = None
     may_have: frozenset[int] = frozenset()
     may_not_have: frozenset[int] = frozenset()
+    rulings: Mapping[int, Ruling] = field(default_factory=dict, compare=False)
     possible_terms: tuple[PossibleTerm, ...] = field(default=(), compare=False)
     only_event: bool = True
 

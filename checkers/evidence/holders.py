@@ -35,7 +35,7 @@ from checkers.evidence.leadership import COMES_BACK_NS, known_epoch
 from checkers.evidence.walk import Walk
 from harness.core.anomalies import LOST, Anomaly
 from harness.core.faults import Does, Row, acted_on, does, doubted_on, in_doubt
-from harness.core.guarantees import asked_by_hand
+from harness.core.guarantees import Ruling, asked_by_hand
 from harness.core.topology import Role
 from harness.core.verdict import Standing
 
@@ -118,7 +118,8 @@ def _of_all_faults(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision
         return first
     supposed = next(one for one in each if one.standing is not Standing.VIOLATION)
     because = f"nobody knows whether every fault acted; if it did, this is {supposed.ruling.because}"
-    return replace(first, ruling=undecided(anomaly, because), may_have=supposed.may_have)
+    ruling, rulings = undecided(anomaly, because), _rulings(supposed)
+    return replace(first, ruling=ruling, may_have=supposed.may_have, rulings=rulings)
 
 
 def _may_matter(evidence: Evidence, case: Case, event: LossEvent | None) -> bool:
@@ -239,7 +240,15 @@ def _of_several(
         why = each[0].ruling.because
     takers = {one.event.term for one in each if one.event and one.standing is Standing.PERMITTED}
     may_have = frozenset.union(*(one.may_have for one in each)) | {n for n in takers if n is not None}
-    return replace(first, ruling=undecided(anomaly, why), event=None, term=None, may_have=may_have)
+    rulings = {n: ruling for one in each for n, ruling in _rulings(one).items()}
+    ruling = undecided(anomaly, why)
+    return replace(first, ruling=ruling, event=None, term=None, may_have=may_have, rulings=rulings)
+
+
+def _rulings(of: Decision) -> dict[int, Ruling]:
+    """The ruling about records if the leader of a term took them, by the terms of which that is permitted."""
+    own = {} if of.event is None or of.event.term is None else {of.event.term: of.ruling}
+    return {**of.rulings, **(own if of.standing is Standing.PERMITTED else {})}
 
 
 def _violation(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:

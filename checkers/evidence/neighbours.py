@@ -135,18 +135,20 @@ def _taken_too(decision: Decision, beside: Decision | None) -> Decision:
 
     If only one leader may have acknowledged what the event took, it is theirs where the same brokers must have had
     both. Otherwise the holders are known as far as it holds for every such leader. (The neighbours may have been
-    acknowledged by another, or with another ISR.)"""
+    acknowledged by another, or with another ISR.) The ruling is their own: what permits the loss of the neighbours may
+    not be what permits theirs."""
     if beside is None or beside.event is None or beside.event.term is None:
         return decision
     took = beside.event.term
+    ruling = decision.rulings.get(took, beside.ruling)
     each = [one for one in decision.possible_terms if one.may_go_with(took)]
     must, need_not = in_each(each or [decision])
     if must == beside.must and len({one.term for one in each}) <= 1:
-        return beside
+        return replace(beside, ruling=ruling)
     unknown = (decision.must | decision.unknown | decision.need_not) - must - need_not
     return replace(
         decision,
-        ruling=beside.ruling,
+        ruling=ruling,
         event=beside.event,
         only_event=beside.only_event,
         must=must,

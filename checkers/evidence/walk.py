@@ -10,7 +10,7 @@ from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import known_epoch
 from checkers.evidence.spread import Spread
 from harness.core.faults import Does
-from harness.core.guarantees import Circumstances, Ruling, standing
+from harness.core.guarantees import Circumstances, Ruling, standing, violation
 from harness.core.verdict import Standing
 
 _MAY_BE_COMMITTED = "it was committed, unless a leader that nobody reported had cut that log before"
@@ -25,14 +25,13 @@ class Walk(Spread):
     """Follows the records of one term through the later elections.
 
     ``held``, ``may``: the brokers that must have had the records at first, and those that may (``held`` among them).
-    ``observed``: whether the ISR of then was reported. ``permits``: by election, whether the settings permit that it
-    took the records.
+    ``observed``: whether the ISR of then was reported. ``rulings``: by election, the ruling if it took the records.
     """
 
     held: frozenset[int] = frozenset()
     may: frozenset[int] = frozenset()
     observed: bool = False
-    permits: dict[int, bool] = field(default_factory=dict)
+    rulings: dict[int, Ruling] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         case, leader = self.case, self.elections.terms[self.number].leader
@@ -162,7 +161,7 @@ class Walk(Spread):
             if has is Has.MUST:
                 taken, perhaps, back = None, [*perhaps, *back], []
             elif has is Has.MAY:
-                self.permits[n] = self._may_take(n)
+                self.rulings[n] = self._ruling_if_taken(n)
                 self._elected(n, Why.PERHAPS_ELECTED)
                 (perhaps if taken is None else back).append(n)
                 must = [broker for broker, known in self.state.items() if known is Has.MUST]
@@ -296,26 +295,26 @@ class Walk(Spread):
         written, offset = self.evidence.written.get((self.case.of, n)), self.case.first_offset
         return written is not None and offset is not None and offset <= written.twice
 
-    def _may_take(self, n: int) -> bool:
-        """Whether the settings permit that the election of a term took the records, if it did: by what was known when
-        it was asked first, at that election. (A disk that was lost later excuses no earlier loss.)"""
-        if n in self.permits:
-            return self.permits[n]
+    def _ruling_if_taken(self, n: int) -> Ruling:
+        """The ruling if the election of a term took the records: by what was known when it was asked first, at that
+        election. (A disk that was lost later excuses no earlier loss.)"""
+        if n in self.rulings:
+            return self.rulings[n]
         leader = self.elections.terms[n].leader
         if leader in self.rejoining:
-            return False
+            return violation(self.anomaly, self.evidence.configuration)
         happened = self._circumstances(n, self.state.get(leader))
         # (If this election took them, every leader before had them, and so had whoever is doubted because of one.)
         if any(self.state.get(broker) is Has.MAY for broker in self.doubted):
             happened = replace(happened, disks_lost=False)
-        return standing(self.anomaly, self.evidence.configuration, happened).standing is Standing.PERMITTED
+        return standing(self.anomaly, self.evidence.configuration, happened)
 
     def _taken(self, n: int, has: Has | None, perhaps: Sequence[int]) -> Decision:
         """The decision if an election elected a broker that need not have had the records."""
         happened = self._circumstances(n, has)
         event = self._event(n)
         ruling = standing(self.anomaly, self.evidence.configuration, happened)
-        self.permits[n] = self._may_take(n)
+        self.rulings[n] = self._ruling_if_taken(n)
         if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._older_survived():
             return self._undecided("every disk was wiped, and yet the log of before continues", [n])
         if has is Has.WIPED and ruling.standing is Standing.PERMITTED and self._joined_before_its_wipe(n):
@@ -475,9 +474,10 @@ class Walk(Spread):
         """An undecided loss. It may become a permitted neighbour's only by an election which may take these records,
         too: what was never committed may go where what was committed may not. Nor does it by that of a broker that
         could fetch them."""
-        takers = {n: self._may_take(n) for n in may_have if not self._could_fetch_it(n)}
-        found = self.decided(undecided(self.anomaly, why), may_have=(n for n, permitted in takers.items() if permitted))
-        return replace(found, may_not_have=frozenset(takers) - found.may_have)
+        takers = {n: self._ruling_if_taken(n) for n in may_have if not self._could_fetch_it(n)}
+        allowed = {n: ruling for n, ruling in takers.items() if ruling.standing is Standing.PERMITTED}
+        found = self.decided(undecided(self.anomaly, why), may_have=allowed)
+        return replace(found, rulings=allowed, may_not_have=frozenset(takers) - found.may_have)
 
     def _could_fetch_it(self, n: int) -> bool:
         """Whether no fault struck the leader of a term, or the leader of the records, while they were written, until a
@@ -555,7 +555,9 @@ class Walk(Spread):
 
     def _event(self, n: int) -> LossEvent:
         term = self.elections.terms[n]
-        return LossEvent(term.seen_ns, n, term.leader, term.epoch)
+        before = self.elections.last_before(n) if self._isr_known(n) else None
+        in_isr = None if before is None else term.leader in before.isr
+        return LossEvent(term.seen_ns, n, term.leader, term.epoch, in_isr)
 
 
 def _isr_untold(elected: str) -> str:

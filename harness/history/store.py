@@ -75,7 +75,7 @@ def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -
     It can be repeated if it was interrupted: the journals stay until the history is whole. A journal that was cut off
     is noted in ``file``, and makes the run partial, unless its writer is one of ``killed`` (workloads.protocol:
     ``journal``): a worker that the scenario kills closes no journal. Raises HistoryError if a journal has another
-    schema.
+    schema, or if a table of a whole history is missing.
     """
     journals = _journals(directory)
     if not history_is_whole(directory):
@@ -89,8 +89,13 @@ def seal(directory: Path, file: RunFile, killed: frozenset[str] = frozenset()) -
 
 
 def history_is_whole(directory: Path) -> bool:
-    """Whether the history has all rows of the journals: the journals may be removed."""
-    return (directory / HISTORY / _WHOLE).exists()
+    """Whether the history has all rows of the journals: the journals may be removed. Raises HistoryError if it had, and
+    a table is missing since."""
+    whole = (directory / HISTORY / _WHOLE).exists()
+    missing = next((path for path in _tables(directory) if whole and not path.is_dir()), None)
+    if missing is not None:
+        raise HistoryError(f"{missing}: missing: copy the run again from where it was recorded")
+    return whole
 
 
 def _write_history(directory: Path, journals: Sequence[Path], notes: list[str]) -> set[str]:
@@ -106,10 +111,15 @@ def _write_history(directory: Path, journals: Sequence[Path], notes: list[str]) 
             notes.append(f"{path.name} was cut off: {rows.num_rows} rows could be read")
             cut.add(writer)
         write_table(directory, table, _last_of_each_key(rows, KEYS.get(table, ())), writer)
-    for table, schema in TABLES.items():
-        if not (directory / HISTORY / table).is_dir():
-            write_table(directory, table, schema.empty_table())
+    for path in _tables(directory):
+        if not path.is_dir():
+            write_table(directory, path.name, TABLES[path.name].empty_table())
     return cut
+
+
+def _tables(directory: Path) -> list[Path]:
+    """The directory of each table of a history."""
+    return [directory / HISTORY / table for table in TABLES]
 
 
 def ensure_sealed(directory: Path) -> RunFile:
@@ -129,7 +139,7 @@ def ensure_sealed(directory: Path) -> RunFile:
         sealed.check_history(directory)
     if _journals(directory):
         seal(directory, file)
-    elif not (directory / HISTORY).is_dir():
+    elif not history_is_whole(directory) and not (directory / HISTORY).is_dir():
         raise HistoryError(f"{directory / RUN_FILE}: the run is {file.state} and recorded nothing")
     file.partial = True
     # (A recorder that was killed had no time to write it.)

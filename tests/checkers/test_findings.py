@@ -29,7 +29,7 @@ def ruling(standing: Standing, because: str = "because") -> Ruling:
 
 def elected(at: float, leader: int = 1, term: int = 1, standing: Standing = Standing.PERMITTED) -> Decision:
     """Taken by an election: b3 must have had it."""
-    event = LossEvent(int(at * SECOND), term, leader, term)
+    event = LossEvent(int(at * SECOND), term, leader, term, in_isr=False)
     return Decision(ruling(standing), frozenset({3}), frozenset(), frozenset({1, 2}), event, 0)
 
 
@@ -64,6 +64,17 @@ def anomaly(ranges: Sequence[RecordRange], standing: Standing = Standing.PERMITT
 
 def made(found: Mapping[str, Sequence[RecordRange]], faults: Sequence[Mapping[str, Any]] = (CUT,)) -> list[Finding]:
     return findings({name: anomaly(ranges) for name, ranges in found.items()}, found, observed(faults))
+
+
+@pytest.mark.parametrize("in_isr", [None, False, True])
+def test_whether_the_leader_was_in_the_isr_is_as_the_decision_knows_it(in_isr: bool | None) -> None:
+    """Only b3's own report, of an ISR without b1, was seen here."""
+    took = elected(20)
+    assert took.event is not None
+    [one] = made({"lost": [part(10, 29, replace(took, event=replace(took.event, in_isr=in_isr)))]})
+    assert one.cause["in_isr"] is in_isr
+    assert [each["in_isr"] for each in one.cause["elections"]] == [in_isr]
+    assert [run["elected"]["in_isr"] for run in one.runs] == [in_isr]
 
 
 def test_what_one_election_took_is_one_finding_whatever_came_of_it() -> None:

@@ -65,6 +65,18 @@ def test_who_must_have_had_it_is_known_from_its_own_leader_and_isr(
         assert not found.must & (found.need_not | found.unknown)
 
 
+@pytest.mark.parametrize("must", [set(), {1}], ids=["other holders", "the same holders"])
+def test_what_permits_its_loss_may_be_another_row_than_its_neighbours(must: set[int]) -> None:
+    """The neighbours were acknowledged by their leader alone; these were committed."""
+    committed, brokers = Ruling(Standing.PERMITTED, "unclean", "source"), frozenset({1, 3})
+    taken = replace(TAKEN, must=frozenset(must), need_not=brokers - must)
+    unsure = replace(UNSURE, must=frozenset({1}), unknown=frozenset({3}), rulings={1: committed})
+    for parts in ([part(0, 9, unsure), part(10, 19, taken)], [part(10, 19, taken), part(20, 29, unsure)]):
+        [found] = [one.decision for one in attached(parts, 64, {}) if one.first_offset != 10]
+        assert found is not None
+        assert (found.ruling, found.event) == (committed, TAKEN.event)
+
+
 def test_what_stands_beside_that_was_taken_by_it_too() -> None:
     found = standings(part(0, 9, TAKEN), part(60, 69, UNSURE), part(133, 139, UNSURE), part(204, 209, UNSURE))
     assert found[1:] == [(60, Standing.PERMITTED), (133, Standing.PERMITTED), (204, Standing.UNDECIDED)]

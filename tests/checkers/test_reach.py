@@ -765,6 +765,8 @@ GIVEN_UP = tuple(line.replace("a ok @0", "a info") for line in MEANWHILE)
 #: a stands behind b, which was sent when a was acknowledged.
 LATE = ("send a ok @0 t1..2", "send b ok @1 t3..4", "final b @1", "final a @2", "end 0..3")
 OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in LATE)
+GIVEN_UP_LATE = tuple(line.replace("a ok @0", "a info") for line in OVERTAKEN)
+ONE_AT_A_TIME = {"max_in_flight": 1}
 CUT_OFF = ("fault cut b1,b2,b3 0..5 kind=isolate clients=cut", "saw b1 @0..9 leader=1 epoch=0 isr=1,2,3")
 KILLED = ("fault k b1,b2,b3 0..5 kind=kill", CUT_OFF[1])
 
@@ -823,6 +825,12 @@ SEEN_OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in SEEN_LATE)
         long_case("duplicated", (*MEANWHILE, CUT_OFF[0] + " unknown", CUT_OFF[1]), {}, Standing.UNDECIDED),
         ("reordered", (*OVERTAKEN, *CUT_OFF), {}, Standing.PERMITTED),
         ("reordered", (*OVERTAKEN, CUT_OFF[1]), {}, Standing.VIOLATION),
+        ("reordered", (*GIVEN_UP_LATE, *CUT_OFF), ONE_AT_A_TIME, Standing.PERMITTED),
+        long_case("reordered", (*GIVEN_UP_LATE, *CUT_OFF), {"retries": 0}, Standing.PERMITTED),
+        ("reordered", (*GIVEN_UP_LATE, CUT_OFF[1]), ONE_AT_A_TIME, Standing.VIOLATION),
+        long_case("reordered", (*GIVEN_UP_LATE, *CUT_OFF), {"idempotence": True}, Standing.VIOLATION),
+        ("reordered", (*OVERTAKEN, *CUT_OFF), ONE_AT_A_TIME, Standing.VIOLATION),
+        long_case("reordered", (*OVERTAKEN, *CUT_OFF), {**ONE_AT_A_TIME, "acks": "0"}, Standing.PERMITTED),
         long_case("reordered", (*LATE, *KILLED), {}, Standing.VIOLATION),
         ("duplicated", (*LATER_EPOCH, B1_KILLED), {"acks": "1"}, Standing.VIOLATION),
         ("duplicated", (*LATER_EPOCH, B1_ISOLATED), {"acks": "1"}, Standing.VIOLATION),
@@ -845,7 +853,9 @@ SEEN_OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in SEEN_LATE)
             "no acknowledgement to lose",
             "afterwards, held perhaps",
         ),
-        *("afterwards, and nothing held it", "a fault perhaps", "overtaken", "overtaken without a fault", "too late"),
+        *("afterwards, and nothing held it", "a fault perhaps", "overtaken", "overtaken without a fault"),
+        *("given up, and overtaken", "without retries", "given up without a fault, and overtaken"),
+        *("given up by an idempotent one", "acknowledged, one at a time", "without acknowledgements", "too late"),
         *("under a later epoch", "under that of one that nobody knew", "under a later epoch, held perhaps"),
         *("acknowledged under that epoch", "moved to a later epoch", "moved to that of one that nobody knew"),
         "moved, acknowledged under that epoch",

@@ -149,6 +149,12 @@ ROWS: list[tuple[str, dict, Circumstances, list[dict]]] = [
         [{"idempotence": True}, {"elected": False}, {"max_in_flight": 1}, {"resent": False}],
     ),
     (
+        "given up, and written late",
+        {"idempotence": False, "retries": 0, "max_in_flight": 1},
+        Circumstances(unanswered=True, resent=True),
+        [{"idempotence": True}, {"unanswered": False}, {"resent": False}],
+    ),
+    (
         "moved by a group",
         {},
         Circumstances(moved_unseen=True),

@@ -171,6 +171,22 @@ def test_a_seal_that_was_killed_before_history_was_whole_begins_again(record: Ru
     assert len(sends(record)) == 2
 
 
+@pytest.mark.parametrize("table", ["faults", "transactions"])
+@pytest.mark.parametrize("left", [False, True], ids=["no journal", "a journal that was left"])
+def test_a_whole_history_that_lost_a_table_is_refused_and_loses_no_journal(
+    record: RunRecord, table: str, left: bool
+) -> None:
+    path = journal(record, [send(0)])
+    kept = path.read_bytes()
+    seal(record.directory, record.file)
+    if left:
+        path.write_bytes(kept)
+    rmtree(table_directory(record.directory, table))
+    with pytest.raises(HistoryError, match=rf"{table}: missing: copy the run again"):
+        ensure_sealed_as(record, State.CRASHED)
+    assert path.exists() is left
+
+
 def test_a_run_that_recorded_nothing_cannot_be_judged(record: RunRecord) -> None:
     with pytest.raises(HistoryError, match="recorded nothing"):
         ensure_sealed_as(record, State.CRASHED)

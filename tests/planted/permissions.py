@@ -161,6 +161,7 @@ _OF_THE_LAST = ("final b @5 e2", "send late ok @6 t55..56", "final late @6 e2", 
 
 _TWICE = ("send a ok @0 t30..32", "send b ok @1 t31.5..34", "final a @0", "final b @1", "final a @2", "end 0..3")
 _LATER = ("send a ok @0 t30..32", "send b ok @1 t31.5..34", "final b @1", "final a @2", "end 0..3")
+_GIVEN_UP_LATER = tuple(line.replace("a ok @0", "a info") for line in _LATER)
 #: b is sent when a was acknowledged.
 _TWICE_AFTERWARDS = tuple(line.replace("t31.5..34", "t33..34") for line in _TWICE)
 _QUIET = _saw("b1,b2,b3", "0..60", "leader=1 epoch=0 isr=1,2,3")
@@ -464,6 +465,13 @@ ROWS: Mapping[str, PlantedRow] = {
         (*_LATER, *_MOVED),
         _refused(_LATER),
         Never("a leader that is told by nobody is no election: what nothing reached is a violation"),
+    ),
+    "given up, and written late": PlantedRow(
+        "reordered",
+        {"idempotence": False, "retries": 5, "max_in_flight": 1},
+        (*_GIVEN_UP_LATER, *_QUIET, _CUT_THEN),
+        {**_resent(_GIVEN_UP_LATER), "acknowledged": Plant((*_LATER, *_QUIET, _CUT_THEN))},
+        _untold(*_GIVEN_UP_LATER, *_QUIET, f"{_CUT_THEN} unknown"),
     ),
     "moved by a group": PlantedRow(
         "skipped",
