@@ -112,12 +112,14 @@ def _judge_each(
 def _reported(directories: Sequence[Path], as_json: bool, results: list[int], skipped: list[Path]) -> Iterator[None]:
     """Report an error with these runs, and note its exit code, so that the others are judged nevertheless. A run that
     does not exist any more is ``skipped``."""
+    from harness.history.seal import is_run
+
     try:
         yield
     except OutputClosed:
         raise
     except Exception as exc:  # noqa: BLE001 - a defect is shown whole, and has a code of its own
-        if len(directories) == 1 and not _there(directories[0]):
+        if len(directories) == 1 and not is_run(directories[0]):
             _skip(directories[0], _REMOVED, as_json, skipped)
             return
         results.append(report(exc))
@@ -131,14 +133,6 @@ def _skip(directory: Path, why: str, as_json: bool, skipped: list[Path]) -> None
     print_error(f"{directory}: skipped: {why}")
     if as_json:
         print_skipped(directory, why)
-
-
-def _there(directory: Path) -> bool:
-    from harness.history.run_file import RUN_FILE
-    from harness.history.seal import SEAL_FILE
-
-    # (A run that lost run.json is no run that was removed.)
-    return (directory / RUN_FILE).exists() or (directory / SEAL_FILE).exists()
 
 
 def below(named: Sequence[str], unreadable: Callable[[Path, KafkaTrialError], None]) -> list[Path]:
@@ -203,6 +197,7 @@ def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[RunToJud
     A run that cannot be written is judged in a temporary directory with links to its history. Raises HistoryError.
     """
     from harness.history.lock import judging_lock
+    from harness.history.seal import is_run
     from harness.history.store import ensure_sealed, interrupted
     from harness.history.stored_run import StoredRun
     from harness.history.writing import refuse_links
@@ -210,7 +205,7 @@ def case(directory: Path, writable: Callable[[Path], bool]) -> Iterator[RunToJud
     with ExitStack() as stack:
         with judging_lock(directory):
             # (The process that held the lock until now may have removed the run.)
-            if not _there(directory):
+            if not is_run(directory):
                 raise HistoryError(f"{directory}: {_REMOVED}")
             refuse_links(directory)
             if interrupted(directory):

@@ -267,9 +267,9 @@ def _refuse_elsewhere(store: Path, directory: Path) -> None:
 def _report_changed(file: "SuiteFile") -> None:
     """Report the scenario files of remaining runs that changed since the suite began."""
     from harness.scenario.written import read_text
-    from harness.suite.results import Outcome
+    from harness.suite.results import RunOutcome
 
-    for written in dict.fromkeys(run.written for run in file.runs if run.outcome is Outcome.WAITING):
+    for written in dict.fromkeys(run.written for run in file.runs if run.outcome is RunOutcome.WAITING):
         with suppress(ScenarioError):  # (It may be gone: its old content is stored.)
             if written in file.texts and read_text(Path(written)) != file.texts[written]:
                 print_error(f"{written} has changed since: the suite continues with the old content")
@@ -356,11 +356,11 @@ def _look_again(backends: Backends, file: "SuiteFile") -> None:
     Raises ScenarioError if it is not clear which of the others exclude each other.
     """
     from harness.providers.catalogue import held_alone
-    from harness.suite.results import Outcome
+    from harness.suite.results import RunOutcome
 
     readable: list[tuple[Result, ClusterSpec]] = []
     for run in file.runs:
-        if run.outcome is Outcome.WAITING and run.alone:
+        if run.outcome is RunOutcome.WAITING and run.alone:
             with suppress(ScenarioError):
                 readable += [(run, cluster) for cluster in _exclusive_clusters(backends, [run], file.texts).values()]
     _exclusive_clusters(backends, [run for run, _ in readable], file.texts)
@@ -443,20 +443,20 @@ def _annotate(file: "SuiteFile", err: bool) -> None:
 
 def exit_code(file: "SuiteFile") -> int:
     """The exit code of the worst run that was not as expected. A suite without any run as expected is not a success."""
-    from harness.suite.results import Outcome
+    from harness.suite.results import RunOutcome
 
     code_of = {
-        Outcome.EXPECTED: codes.MET,
-        Outcome.NOT_STARTED: codes.MET,
-        Outcome.UNEXPECTED: codes.NOT_MET,
-        Outcome.UNKNOWN: codes.UNKNOWN,
-        Outcome.CRASHED: codes.CRASHED,
-        Outcome.INTERRUPTED: codes.CRASHED,
-        Outcome.CANNOT_RUN: codes.CANNOT_RUN,
+        RunOutcome.EXPECTED: codes.MET,
+        RunOutcome.NOT_STARTED: codes.MET,
+        RunOutcome.UNEXPECTED: codes.NOT_MET,
+        RunOutcome.UNKNOWN: codes.UNKNOWN,
+        RunOutcome.CRASHED: codes.CRASHED,
+        RunOutcome.INTERRUPTED: codes.CRASHED,
+        RunOutcome.CANNOT_RUN: codes.CANNOT_RUN,
     }
     found = codes.worst(code_of.get(run.outcome, codes.CRASHED) for run in file.runs if not file.skips(run))
-    if found == codes.MET and Outcome.EXPECTED not in file.counts():
-        return codes.CANNOT_RUN if Outcome.CANNOT_RUN in file.counts() else codes.UNKNOWN
+    if found == codes.MET and RunOutcome.EXPECTED not in file.counts():
+        return codes.CANNOT_RUN if RunOutcome.CANNOT_RUN in file.counts() else codes.UNKNOWN
     return found
 
 
@@ -468,7 +468,7 @@ def _print(file: "SuiteFile", index: Path) -> None:
     from harness.cli.printing import console
     from harness.suite.display import STYLES
     from harness.suite.reports import share, verdicts
-    from harness.suite.results import Outcome, clock
+    from harness.suite.results import RunOutcome, clock
 
     out = console()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
@@ -476,9 +476,9 @@ def _print(file: "SuiteFile", index: Path) -> None:
         table.add_column(header, overflow="ellipsis", no_wrap=True)
     why = []
     for name, runs in file.by_name().items():
-        odd = next((run for run in runs if run.outcome is not Outcome.EXPECTED), None)
+        odd = next((run for run in runs if run.outcome is not RunOutcome.EXPECTED), None)
         took = clock(sum(run.seconds or 0 for run in runs))
-        style = STYLES.get(odd.outcome if odd else Outcome.EXPECTED, "")
+        style = STYLES.get(odd.outcome if odd else RunOutcome.EXPECTED, "")
         table.add_row(printable(name), verdicts(runs), Text(share(runs), style), took)
         why += [] if odd is None or not odd.why else [Text(printable(f"  {name}: {odd.why}"), style)]
     out.print(table)

@@ -9,7 +9,7 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.core.errors import HistoryError
-from harness.history.paths import HISTORY
+from harness.history.paths import HISTORY, is_there
 from harness.history.run_file import RUN_FILE, RunFile
 from harness.history.writing import write_file
 
@@ -77,6 +77,11 @@ class Seal(_Part):
         for name in _names(directory):
             if name not in self.files:
                 raise HistoryError(f"{directory / name}: no part of the run that was sealed: take it out")
+
+
+def is_run(directory: Path) -> bool:
+    """Whether a run is there: it has run.json, or, where that was lost, its seal."""
+    return any(is_there(directory / name) for name in (RUN_FILE, SEAL_FILE))
 
 
 def write_sealed(directory: Path, file: RunFile) -> None:

@@ -9,18 +9,18 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from harness.suite.results import JUDGED, Outcome, Result, SuiteFile
+from harness.suite.results import JUDGED, Result, RunOutcome, SuiteFile
 
 #: Seconds between two plain lines about the same run.
 _EVERY = 15.0
 
 STYLES = {
-    Outcome.EXPECTED: "green",
-    Outcome.UNEXPECTED: "bold red",
-    Outcome.UNKNOWN: "yellow",
-    Outcome.CANNOT_RUN: "yellow",
-    Outcome.CRASHED: "bold red",
-    Outcome.INTERRUPTED: "yellow",
+    RunOutcome.EXPECTED: "green",
+    RunOutcome.UNEXPECTED: "bold red",
+    RunOutcome.UNKNOWN: "yellow",
+    RunOutcome.CANNOT_RUN: "yellow",
+    RunOutcome.CRASHED: "bold red",
+    RunOutcome.INTERRUPTED: "yellow",
 }
 
 
@@ -31,7 +31,7 @@ def label(run: Result) -> str:
 
 def result_words(run: Result) -> str:
     """The result of a run: ``invalid, as expected: lost: 520 of 987 …``."""
-    judged = run.outcome in JUDGED - {Outcome.UNKNOWN} and run.verdict
+    judged = run.outcome in JUDGED - {RunOutcome.UNKNOWN} and run.verdict
     result = f"{run.verdict}, {run.outcome}" if judged else str(run.outcome)
     return f"{result}: {run.why}" if run.why else result
 

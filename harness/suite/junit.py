@@ -7,10 +7,10 @@ from xml.etree import ElementTree as ET
 from harness.core.printable import printable
 from harness.report.junit import document
 from harness.suite.display import label
-from harness.suite.results import Outcome, Result, SuiteFile
+from harness.suite.results import Result, RunOutcome, SuiteFile
 
-_FAILURES = frozenset({Outcome.UNEXPECTED, Outcome.UNKNOWN})
-_SKIPPED = frozenset({Outcome.CANNOT_RUN, Outcome.NOT_STARTED, Outcome.WAITING})
+_FAILURES = frozenset({RunOutcome.UNEXPECTED, RunOutcome.UNKNOWN})
+_SKIPPED = frozenset({RunOutcome.CANNOT_RUN, RunOutcome.NOT_STARTED, RunOutcome.WAITING})
 
 
 def render(file: SuiteFile) -> str:
@@ -47,7 +47,7 @@ def _add_worse(case: ET.Element, file: SuiteFile, worse: Sequence[str]) -> None:
 
 
 def _passes(file: SuiteFile, run: Result) -> bool:
-    return run.outcome in {Outcome.EXPECTED, Outcome.NOT_STARTED, Outcome.WAITING} or file.skips(run)
+    return run.outcome in {RunOutcome.EXPECTED, RunOutcome.NOT_STARTED, RunOutcome.WAITING} or file.skips(run)
 
 
 def _case(file: SuiteFile, run: Result, worse: Sequence[str]) -> ET.Element:
@@ -57,13 +57,13 @@ def _case(file: SuiteFile, run: Result, worse: Sequence[str]) -> ET.Element:
     text = f"{run.outcome}: {why}" if why else str(run.outcome)
     if run.outcome in _FAILURES:
         ET.SubElement(case, "failure", type=str(run.verdict), message=why).text = text
-    elif run.outcome is Outcome.CANNOT_RUN and not file.skips(run):
+    elif run.outcome is RunOutcome.CANNOT_RUN and not file.skips(run):
         ET.SubElement(case, "error", type=str(run.outcome), message=why).text = text
     elif worse:
         _add_worse(case, file, worse)
     elif run.outcome in _SKIPPED:
         ET.SubElement(case, "skipped", message=text)
-    elif run.outcome is not Outcome.EXPECTED:
+    elif run.outcome is not RunOutcome.EXPECTED:
         ET.SubElement(case, "error", type=str(run.outcome), message=text).text = text
     ET.SubElement(case, "system-out").text = f"{text}\nseed {run.seed}\n{printable(run.directory or 'no directory')}"
     return case

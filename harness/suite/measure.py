@@ -8,8 +8,7 @@ from pathlib import Path
 
 from harness.core.errors import HistoryError
 from harness.core.printable import is_text
-from harness.history.paths import is_there
-from harness.history.run_file import RUN_FILE
+from harness.history.seal import is_run
 from harness.suite.comparing import Compared, compare
 from harness.suite.results import Before, Measure, SuiteFile, relative
 from harness.suite.stored import Runs, Say, by_case, listed, of_suite, with_verdict
@@ -97,7 +96,7 @@ def _noted(runs: Runs, store: Path, say: Say) -> Before:
 
 
 def _read(noted: Before, store: Path, say: Say) -> Runs:
-    there = [store / run for run in noted.judged if is_there(store / run / RUN_FILE)]
+    there = [store / run for run in noted.judged if is_run(store / run)]
     judged = list(with_verdict(there, say))
     return Runs(
         judged,

@@ -15,13 +15,13 @@ from harness.history.lock import RecordingLock, is_recorded, judging_lock
 from harness.history.paths import files_below, is_there
 from harness.history.run_file import State
 from harness.suite.reports import INDEX_FILE, write_index
-from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, continued, is_suite
+from harness.suite.results import SUITE_FILE, RunOutcome, SuiteFile, continued, is_suite
 from harness.suite.stored import Stored, with_verdict
 from harness.suite.suite import run_directory
 
 _DAY = 86_400.0
 _SUITES = "suite-*-*"
-_BEGUN = frozenset({Outcome.RUNNING, Outcome.INTERRUPTED})
+_BEGUN = frozenset({RunOutcome.RUNNING, RunOutcome.INTERRUPTED})
 
 
 class WhyKept(StrEnum):

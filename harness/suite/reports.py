@@ -10,18 +10,18 @@ from harness.history.writing import write_file
 from harness.report.template import template
 from harness.suite import junit
 from harness.suite.display import label, result_words
-from harness.suite.results import JUDGED, Outcome, Result, SuiteFile, clock
+from harness.suite.results import JUDGED, Result, RunOutcome, SuiteFile, clock
 
 JUNIT_FILE = "junit.xml"
 SUMMARY_FILE = "summary.md"
 INDEX_FILE = "index.html"
 
 _MARKS = {
-    Outcome.EXPECTED: "✅",
-    Outcome.UNEXPECTED: "❌",
-    Outcome.CRASHED: "❌",
-    Outcome.UNKNOWN: "❔",
-    Outcome.RECORDED: "❔",
+    RunOutcome.EXPECTED: "✅",
+    RunOutcome.UNEXPECTED: "❌",
+    RunOutcome.CRASHED: "❌",
+    RunOutcome.UNKNOWN: "❔",
+    RunOutcome.RECORDED: "❔",
 }
 
 
@@ -78,9 +78,9 @@ def annotations(file: SuiteFile) -> list[str]:
         lines.append(f"::error title={_escaped(file.suite, ',:')}::{_escaped(compared(file))}")
     lines += [f"::warning title={_escaped(file.suite, ',:')}::{_escaped(file.uncompared)}"] if file.uncompared else []
     for run in file.runs:
-        if run.outcome is Outcome.EXPECTED:
+        if run.outcome is RunOutcome.EXPECTED:
             continue
-        left_out = run.outcome in {Outcome.NOT_STARTED, Outcome.WAITING} or file.skips(run)
+        left_out = run.outcome in {RunOutcome.NOT_STARTED, RunOutcome.WAITING} or file.skips(run)
         kind = "warning" if left_out else "error"
         lines.append(f"::{kind} title={_escaped(label(run), ',:')}::{_escaped(result_words(run))}")
     return lines
@@ -113,7 +113,7 @@ def verdicts(runs: list[Result]) -> str:
 
 def share(runs: list[Result]) -> str:
     """``4 of 5``: how many runs were as expected."""
-    return f"{sum(run.outcome is Outcome.EXPECTED for run in runs)} of {len(runs)}"
+    return f"{sum(run.outcome is RunOutcome.EXPECTED for run in runs)} of {len(runs)}"
 
 
 def _mark(runs: list[Result]) -> str:
@@ -122,7 +122,7 @@ def _mark(runs: list[Result]) -> str:
 
 
 def _worth_saying(runs: list[Result]) -> str:
-    return next((run.why for run in runs if run.outcome is not Outcome.EXPECTED), runs[0].why)
+    return next((run.why for run in runs if run.outcome is not RunOutcome.EXPECTED), runs[0].why)
 
 
 def _cell(text: str) -> str:

@@ -32,7 +32,7 @@ _DIRECTORY = "suite-*-*"
 _YEAR_1, _YEAR_10000 = -62_135_596_800, 253_402_300_800
 
 
-class Outcome(StrEnum):
+class RunOutcome(StrEnum):
     """The state or result of one run of a suite. Only ``as expected`` is a success."""
 
     WAITING = "waiting"
@@ -48,8 +48,8 @@ class Outcome(StrEnum):
 
 
 #: A run with one of these results is not run again. (One that could not run is: what was missing may be there by now.)
-OVER = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN, Outcome.CRASHED})
-JUDGED = frozenset({Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.UNKNOWN})
+OVER = frozenset({RunOutcome.EXPECTED, RunOutcome.UNEXPECTED, RunOutcome.UNKNOWN, RunOutcome.CRASHED})
+JUDGED = frozenset({RunOutcome.EXPECTED, RunOutcome.UNEXPECTED, RunOutcome.UNKNOWN})
 
 
 #: A path must not have a zero byte: the file may come from anybody.
@@ -77,7 +77,7 @@ class Result(_Part):
         [], description="what its cluster shares with no other at the same time: such clusters run one after the other"
     )
     measured_until: str = Field(DRAIN, description="the phase from which on nothing in it is measured any more")
-    outcome: Outcome = Outcome.WAITING
+    outcome: RunOutcome = RunOutcome.WAITING
     why: str = Field("", description="what was expected, and the headline of its verdict; or why it has no verdict")
     needed: bool = Field(False, description="it lacks something that can be repaired: it is then never skipped")
     refused: int = Field(0, description="how often it was tried, and could not run")
@@ -116,11 +116,11 @@ class Result(_Part):
     def judged(self, verdict: Verdict) -> None:
         """Note its verdict."""
         self.verdict, self.unjudged = verdict.verdict, 0
-        headline, unmet_line = verdict.reasons[0], verdict.reasons[-1].removeprefix(f"{Outcome.UNEXPECTED}: ")
+        headline, unmet_line = verdict.reasons[0], verdict.reasons[-1].removeprefix(f"{RunOutcome.UNEXPECTED}: ")
         self.why = headline if verdict.expected or headline == unmet_line else f"{unmet_line}; {headline}"
         self.anomalies = {name: anomaly.count for name, anomaly in verdict.anomalies.items()}
-        unmet = Outcome.UNKNOWN if verdict.verdict is Judgement.UNKNOWN else Outcome.UNEXPECTED
-        self.outcome = Outcome.EXPECTED if verdict.expected else unmet
+        unmet = RunOutcome.UNKNOWN if verdict.verdict is Judgement.UNKNOWN else RunOutcome.UNEXPECTED
+        self.outcome = RunOutcome.EXPECTED if verdict.expected else unmet
 
 
 class Before(_Part):
@@ -186,7 +186,7 @@ class SuiteFile(_Part):
 
     def skips(self, run: Result) -> bool:
         """Whether a run counts as skipped: this machine cannot run it, and for this suite that is no failure."""
-        return run.outcome is Outcome.CANNOT_RUN and self.cannot_run == "skip" and not run.needed
+        return run.outcome is RunOutcome.CANNOT_RUN and self.cannot_run == "skip" and not run.needed
 
     @property
     def called(self) -> tuple[str, ...]:
@@ -202,7 +202,7 @@ class SuiteFile(_Part):
         """Whether the suite can be continued, if only to compare it. Runs that could not run count until they were
         tried ``tries`` times."""
         left = (run for run in self.runs if run.outcome not in OVER and not self.skips(run))
-        refused = (run.outcome is Outcome.CANNOT_RUN and max(1, run.refused) >= (tries or math.inf) for run in left)
+        refused = (run.outcome is RunOutcome.CANNOT_RUN and max(1, run.refused) >= (tries or math.inf) for run in left)
         return self.ended is None or self.is_to_compare or not all(refused)
 
     @property
@@ -210,17 +210,17 @@ class SuiteFile(_Part):
         """Whether its runs are still to be compared with the measure."""
         return self.measure is not None and not self.measure.compared
 
-    def counts(self) -> dict[Outcome, int]:
+    def counts(self) -> dict[RunOutcome, int]:
         """The number of runs for each outcome that occurs."""
         each = Counter(run.outcome for run in self.runs)
-        return {outcome: each[outcome] for outcome in Outcome if outcome in each}
+        return {outcome: each[outcome] for outcome in RunOutcome if outcome in each}
 
     @property
     def headline(self) -> str:
         """``7 of 8 runs as expected, 1 cannot run``."""
         counts = self.counts()
-        others = [f"{number} {outcome}" for outcome, number in counts.items() if outcome is not Outcome.EXPECTED]
-        return ", ".join([f"{counts.get(Outcome.EXPECTED, 0)} of {len(self.runs)} runs as expected", *others])
+        others = [f"{number} {outcome}" for outcome, number in counts.items() if outcome is not RunOutcome.EXPECTED]
+        return ", ".join([f"{counts.get(RunOutcome.EXPECTED, 0)} of {len(self.runs)} runs as expected", *others])
 
     @property
     def cost(self) -> str:
@@ -377,11 +377,11 @@ def urgency(stores: Iterable[Path]) -> dict[str, Urgency]:
     files = [file for store in stores for _, file in _newest_first(store, _ignore)]
     for file in sorted(files, key=lambda file: file.began):
         for name, runs in file.by_name().items():
-            if any(run.outcome in OVER - {Outcome.EXPECTED} for run in runs):
+            if any(run.outcome in OVER - {RunOutcome.EXPECTED} for run in runs):
                 found[name] = Urgency.FAILED
-            elif any(run.outcome is Outcome.NOT_STARTED for run in runs):
+            elif any(run.outcome is RunOutcome.NOT_STARTED for run in runs):
                 found[name] = Urgency.LEFT_OUT
-            elif any(run.outcome is Outcome.EXPECTED for run in runs):
+            elif any(run.outcome is RunOutcome.EXPECTED for run in runs):
                 found[name] = Urgency.NONE
     return found
 

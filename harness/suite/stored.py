@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from harness.core.clock import SECOND_NS
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
-from harness.history.paths import VERDICT_FILE, checking, files_below, is_there
+from harness.history.paths import VERDICT_FILE, checking, files_below
 from harness.history.run_file import RUN_FILE, RunFile, State
-from harness.history.seal import SEAL_FILE
-from harness.suite.results import SUITE_FILE, Outcome, SuiteFile, is_suite, stored_suites
+from harness.history.seal import SEAL_FILE, is_run
+from harness.suite.results import SUITE_FILE, RunOutcome, SuiteFile, is_suite, stored_suites
 
 #: Gets a line about each run that cannot be read.
 Say = Callable[[str], None]
@@ -135,7 +135,7 @@ def runs_below(folder: Path, say: Say = _refuse) -> list[Path]:
         named = (store / run.directory for run in SuiteFile.read(folder).runs if run.directory is not None)
         # (A suite from elsewhere may name directories that are not in its store.)
         inside = (run for run in named if Path(os.path.realpath(run)).is_relative_to(store))
-        return sorted(run for run in inside if is_there(run / RUN_FILE) or is_there(run / SEAL_FILE))
+        return sorted(filter(is_run, inside))
 
     def closed(error: OSError) -> None:
         say(f"{error.filename}: {error.strerror}")
@@ -178,20 +178,20 @@ def of_suite(directory: Path, say: Say) -> dict[str, Runs]:
     file = SuiteFile.read(directory)
     for result in file.runs:
         runs = found.get(result.name, Runs())
-        if result.outcome is Outcome.CRASHED or (result.outcome is Outcome.RECORDED and file.ended is not None):
+        if result.outcome is RunOutcome.CRASHED or (result.outcome is RunOutcome.RECORDED and file.ended is not None):
             found[result.name] = replace(runs, crashed=runs.crashed + 1)
         elif result.verdict is not None and result.directory is not None:
             run = directory.parent / result.directory
-            noted = (*runs.noted, result.outcome is Outcome.EXPECTED)
-            if not is_there(run / RUN_FILE):
+            noted = (*runs.noted, result.outcome is RunOutcome.EXPECTED)
+            if not is_run(run):
                 found[result.name] = replace(runs, removed=runs.removed + 1, noted=noted)
             elif read := list(with_verdict([run], say)):
                 found[result.name] = replace(runs, judged=(*runs.judged, *read))
             else:
                 found[result.name] = replace(runs, unreadable=runs.unreadable + 1, noted=noted)
-        elif result.outcome is Outcome.CANNOT_RUN:
+        elif result.outcome is RunOutcome.CANNOT_RUN:
             found[result.name] = replace(runs, cannot_run=runs.cannot_run + 1)
-        elif result.outcome is Outcome.NOT_STARTED:
+        elif result.outcome is RunOutcome.NOT_STARTED:
             found[result.name] = runs
         else:
             found[result.name] = replace(runs, waiting=runs.waiting + 1)

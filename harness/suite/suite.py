@@ -19,12 +19,12 @@ from harness.history.run_file import HEAL, RUN_FILE, RunFile, State
 from harness.report.sentences import with_sentences
 from harness.run.judging import judging, publish
 from harness.suite.recorder import ENDS, Event, Order
-from harness.suite.results import LOGS, OVER, Outcome, Result, SuiteFile, relative
+from harness.suite.results import LOGS, OVER, Result, RunOutcome, SuiteFile, relative
 
 #: Judges the run in a directory. The second path is the folder for all results except the verdict.
 Judge = Callable[[Path, Path], Verdict]
 
-_NOT_BEGUN = frozenset({Outcome.WAITING, Outcome.NOT_STARTED})
+_NOT_BEGUN = frozenset({RunOutcome.WAITING, RunOutcome.NOT_STARTED})
 
 #: How often the judge tries one run: a suite that is continued again and again has to end.
 _JUDGED_AT_MOST = 2
@@ -104,7 +104,7 @@ class SuiteRun:
         began, spent = self.actions.now(), self.file.spent
         (self.directory / LOGS).mkdir(exist_ok=True)
         for number, run in enumerate(self.file.runs):
-            if run.outcome is Outcome.RECORDED:
+            if run.outcome is RunOutcome.RECORDED:
                 # The time between two processes, perhaps a night, does not count.
                 run.began = began
                 self._recorded.append(number)
@@ -116,7 +116,7 @@ class SuiteRun:
                     self._have_next_stand_by()
                     self._judge_next()
                     self._let_go()
-                    if not self._recorders and self._judging is None and Outcome.WAITING not in self.file.counts():
+                    if not self._recorders and self._judging is None and RunOutcome.WAITING not in self.file.counts():
                         break
                     self._next_event()
                 self.file.ended = self.actions.now()
@@ -127,17 +127,17 @@ class SuiteRun:
 
     def _start_what_may(self) -> None:
         for number, run in enumerate(self.file.runs):
-            if run.outcome is not Outcome.WAITING:
+            if run.outcome is not RunOutcome.WAITING:
                 continue
             if not self._has_room(number):
                 return
             if self._beyond_budget(run):
                 self._dismiss(number)
-                self._end(number, Outcome.NOT_STARTED, f"about {run.expected_seconds:.0f} s: beyond the time budget")
+                self._end(number, RunOutcome.NOT_STARTED, f"about {run.expected_seconds:.0f} s: beyond the time budget")
                 continue
             if not self._may_look(number):
                 continue
-            run.outcome, run.began = Outcome.RUNNING, self.actions.now()
+            run.outcome, run.began = RunOutcome.RUNNING, self.actions.now()
             run.earlier = [relative(found, self.store) for found in _directories(self.store, run)]
             self._changed()
             self._measured.add(number)
@@ -157,7 +157,7 @@ class SuiteRun:
         if self._standing_by or self._gone_on or not self._measured:
             return
         for number, run in enumerate(self.file.runs):
-            if run.outcome is Outcome.WAITING and not self._beyond_budget(run) and self._may_look(number):
+            if run.outcome is RunOutcome.WAITING and not self._beyond_budget(run) and self._may_look(number):
                 self._looking.add(number)
                 self._standing_by[number] = self._recorder(number, run)
                 return
@@ -269,7 +269,7 @@ class SuiteRun:
         if number in self._ready:
             self._ready.remove(number)
         if event.kind == "recorded":
-            run.outcome, run.directory = Outcome.RECORDED, relative(Path(event.text), self.store)
+            run.outcome, run.directory = RunOutcome.RECORDED, relative(Path(event.text), self.store)
             self._changed()
             self._recorded.append(number)
             return
@@ -278,7 +278,7 @@ class SuiteRun:
             self._clean(found)
         run.needed = event.needed
         run.refused += event.kind == "cannot run"
-        self._end(number, Outcome.CANNOT_RUN if event.kind == "cannot run" else Outcome.CRASHED, event.text)
+        self._end(number, RunOutcome.CANNOT_RUN if event.kind == "cannot run" else RunOutcome.CRASHED, event.text)
 
     def _find(self, run: Result) -> Path | None:
         """Note the directory of a started run, and return it."""
@@ -313,13 +313,15 @@ class SuiteRun:
         run.unjudged += 1
         if run.unjudged < _JUDGED_AT_MOST:
             # The run stays recorded: it is judged when the suite is continued.
-            self._end(number, Outcome.RECORDED, f"not judged, --resume tries again: {why}")
+            self._end(number, RunOutcome.RECORDED, f"not judged, --resume tries again: {why}")
         else:
             directory = self.store / (run.directory or "")
             whole = f"the recording is whole, {checking(directory)} judges it"
-            self._end(number, Outcome.CRASHED, f"its judge failed {run.unjudged} times, the last time: {why}; {whole}")
+            self._end(
+                number, RunOutcome.CRASHED, f"its judge failed {run.unjudged} times, the last time: {why}; {whole}"
+            )
 
-    def _end(self, number: int, outcome: Outcome, why: str) -> None:
+    def _end(self, number: int, outcome: RunOutcome, why: str) -> None:
         run = self.file.runs[number]
         run.outcome, run.why = outcome, why
         run.seconds = None if run.began is None else self.actions.now() - run.began
@@ -340,7 +342,7 @@ class SuiteRun:
             recorder.wait()
             run = self.file.runs[number]
             found = self._find(run)
-            run.outcome, run.why = Outcome.INTERRUPTED, "the suite was broken off"
+            run.outcome, run.why = RunOutcome.INTERRUPTED, "the suite was broken off"
             run.seconds = None if run.began is None else self.actions.now() - run.began
             if found is not None:
                 self._clean(found)
@@ -395,15 +397,17 @@ def resume(
         if run.outcome in OVER:
             continue
         # (A run that could not run may have been started: then its directory is noted.)
-        if run.outcome is Outcome.CANNOT_RUN:
+        if run.outcome is RunOutcome.CANNOT_RUN:
             # (Older files do not count the tries: there was at least one.)
             run.refused = max(1, run.refused)
-        begun = run.outcome not in _NOT_BEGUN and (run.outcome is not Outcome.CANNOT_RUN or run.directory is not None)
+        begun = run.outcome not in _NOT_BEGUN and (
+            run.outcome is not RunOutcome.CANNOT_RUN or run.directory is not None
+        )
         directory = run_directory(store, run) if begun else None
         run.why, run.needed = "", False
         run.began, run.seconds = None, None
         if directory is None:
-            run.outcome = Outcome.WAITING
+            run.outcome = RunOutcome.WAITING
             continue
         wait_for(partial(_is_over, directory), f"the end of the run in {directory}", _ORPHAN_SECONDS)
         try:
@@ -413,11 +417,11 @@ def resume(
             say(f"{exc}: run again; `kafka-trial cleanup` removes what it may have left on this machine")
         else:
             if begun_as.state in {State.RECORDED, State.JUDGED}:
-                run.outcome, run.directory = Outcome.RECORDED, relative(directory, store)
+                run.outcome, run.directory = RunOutcome.RECORDED, relative(directory, store)
                 continue
             clean(begun_as)
         run.abandoned.append(relative(directory, store))
-        run.outcome, run.directory = Outcome.WAITING, None
+        run.outcome, run.directory = RunOutcome.WAITING, None
     # A case that is run again is compared again.
     over = {run.name for run in file.runs if run.outcome in OVER}
     file.worse = {name: lines for name, lines in file.worse.items() if name in over}

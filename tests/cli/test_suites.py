@@ -28,7 +28,7 @@ from harness.suite.measure import choose
 from harness.suite.pruning import size_of
 from harness.suite.recorder import Event, Order
 from harness.suite.reports import annotations
-from harness.suite.results import Outcome, SuiteFile, stored_suites
+from harness.suite.results import RunOutcome, SuiteFile, stored_suites
 from harness.suite.stored import read_run
 from tests.cli.conftest import judging
 from tests.cli.test_commands import assert_one_line
@@ -377,8 +377,8 @@ def test_what_is_recorded_where_no_judge_can_be_made_is_judged_by_who_goes_on(
     assert done.code == codes.CANNOT_RUN
     assert "--resume` continues it" in done.err
     [directory] = tmp_path.glob("suite-*")
-    assert Outcome.RECORDED in SuiteFile.read(directory).counts()
-    assert Outcome.CRASHED not in SuiteFile.read(directory).counts()
+    assert RunOutcome.RECORDED in SuiteFile.read(directory).counts()
+    assert RunOutcome.CRASHED not in SuiteFile.read(directory).counts()
     later = World(tmp_path, moment="20270101")
     assert kafka_trial(*arguments, "--resume", backends=backends(later)).code == codes.MET
     assert len([line for line in later.log if line.startswith("judge d")]) == 2
@@ -398,7 +398,7 @@ def test_the_command_that_goes_on_is_told_as_a_shell_takes_it(
     (tmp_path / "a.yaml").unlink()
     monkeypatch.chdir("/")
     done = kafka_trial("suite", str(directory), "--resume", backends=backends(World(tmp_path / "my store")))
-    assert (done.code, SuiteFile.read(directory).counts()) == (codes.MET, {Outcome.EXPECTED: 1})
+    assert (done.code, SuiteFile.read(directory).counts()) == (codes.MET, {RunOutcome.EXPECTED: 1})
     assert f"kafka-trial: continues {directory}: 0 of 1 runs as expected, 1 waiting\n" in done.err
 
 
@@ -648,7 +648,7 @@ def test_prune_leaves_what_goes_on_what_it_needs_and_nothing_is_gone_then(
     file = SuiteFile.read(directory)
     if left == "not started":
         shutil.rmtree(tmp_path / str(file.runs[1].directory))
-        file.runs[1].outcome, file.runs[1].directory, file.runs[1].verdict = Outcome.NOT_STARTED, None, None
+        file.runs[1].outcome, file.runs[1].directory, file.runs[1].verdict = RunOutcome.NOT_STARTED, None, None
     if left == "not compared":
         assert file.measure is not None
         file.measure.compared = False
@@ -829,7 +829,7 @@ def test_a_budget_that_is_given_to_a_suite_that_goes_on_begins_then(tmp_path: Pa
     begun.write(directory)
     arguments = ["suite", *TWO, "--resume", "--store", str(tmp_path), "--time-budget", "1h"]
     assert kafka_trial(*arguments, backends=backends(World(tmp_path))).code == codes.MET
-    assert [run.outcome for run in SuiteFile.read(directory).runs] == [Outcome.EXPECTED] * 2
+    assert [run.outcome for run in SuiteFile.read(directory).runs] == [RunOutcome.EXPECTED] * 2
 
 
 def test_what_a_budget_left_out_fails_nothing_and_is_run_by_who_goes_on(tmp_path: Path, kafka_trial: Invoke) -> None:
@@ -1131,24 +1131,24 @@ def test_a_suite_of_which_nothing_was_judged_is_worse_than_a_baseline(tmp_path: 
 @pytest.mark.parametrize(
     ("outcomes", "cannot_run", "code"),
     [
-        ([Outcome.EXPECTED], "fail", codes.MET),
-        ([Outcome.EXPECTED, Outcome.CANNOT_RUN], "fail", codes.CANNOT_RUN),
-        ([Outcome.EXPECTED, Outcome.CANNOT_RUN], "skip", codes.MET),
-        ([Outcome.CANNOT_RUN], "skip", codes.CANNOT_RUN),
-        ([Outcome.NOT_STARTED], "skip", codes.UNKNOWN),
-        ([Outcome.EXPECTED, Outcome.NOT_STARTED], "fail", codes.MET),
-        ([Outcome.UNKNOWN, Outcome.EXPECTED], "fail", codes.UNKNOWN),
-        ([Outcome.UNKNOWN, Outcome.UNEXPECTED], "fail", codes.NOT_MET),
-        ([Outcome.UNEXPECTED, Outcome.CANNOT_RUN], "fail", codes.NOT_MET),
-        ([Outcome.UNKNOWN, Outcome.CANNOT_RUN], "fail", codes.CANNOT_RUN),
-        ([Outcome.CRASHED, Outcome.CANNOT_RUN], "fail", codes.CRASHED),
-        ([Outcome.INTERRUPTED, Outcome.EXPECTED], "fail", codes.CRASHED),
-        ([Outcome.RUNNING, Outcome.EXPECTED], "skip", codes.CRASHED),
-        ([Outcome.RECORDED, Outcome.EXPECTED], "skip", codes.CRASHED),
-        ([Outcome.WAITING, Outcome.EXPECTED], "skip", codes.CRASHED),
+        ([RunOutcome.EXPECTED], "fail", codes.MET),
+        ([RunOutcome.EXPECTED, RunOutcome.CANNOT_RUN], "fail", codes.CANNOT_RUN),
+        ([RunOutcome.EXPECTED, RunOutcome.CANNOT_RUN], "skip", codes.MET),
+        ([RunOutcome.CANNOT_RUN], "skip", codes.CANNOT_RUN),
+        ([RunOutcome.NOT_STARTED], "skip", codes.UNKNOWN),
+        ([RunOutcome.EXPECTED, RunOutcome.NOT_STARTED], "fail", codes.MET),
+        ([RunOutcome.UNKNOWN, RunOutcome.EXPECTED], "fail", codes.UNKNOWN),
+        ([RunOutcome.UNKNOWN, RunOutcome.UNEXPECTED], "fail", codes.NOT_MET),
+        ([RunOutcome.UNEXPECTED, RunOutcome.CANNOT_RUN], "fail", codes.NOT_MET),
+        ([RunOutcome.UNKNOWN, RunOutcome.CANNOT_RUN], "fail", codes.CANNOT_RUN),
+        ([RunOutcome.CRASHED, RunOutcome.CANNOT_RUN], "fail", codes.CRASHED),
+        ([RunOutcome.INTERRUPTED, RunOutcome.EXPECTED], "fail", codes.CRASHED),
+        ([RunOutcome.RUNNING, RunOutcome.EXPECTED], "skip", codes.CRASHED),
+        ([RunOutcome.RECORDED, RunOutcome.EXPECTED], "skip", codes.CRASHED),
+        ([RunOutcome.WAITING, RunOutcome.EXPECTED], "skip", codes.CRASHED),
     ],
 )
-def test_suite_exits_with(outcomes: list[Outcome], cannot_run: str, code: int) -> None:
+def test_suite_exits_with(outcomes: list[RunOutcome], cannot_run: str, code: int) -> None:
     file = suite_file(*(case(str(number)) for number, _ in enumerate(outcomes)), cannot_run=cannot_run)
     for run, outcome in zip(file.runs, outcomes, strict=True):
         run.outcome = outcome
@@ -1259,7 +1259,7 @@ def test_runs_whose_verdict_cannot_be_read_count_as_their_suite_noted_them(
         arguments = ["suite", TWO[0], "--times", "3", "--store", store]
         kafka_trial(*arguments, backends=backends(World(store, verdicts=verdicts)))
         [suites[name]] = stored_suites(store)
-    for name, outcome in (("old", Outcome.EXPECTED), ("new", Outcome.UNEXPECTED)):
+    for name, outcome in (("old", RunOutcome.EXPECTED), ("new", RunOutcome.UNEXPECTED)):
         runs = [run for run in SuiteFile.read(suites[name]).runs if run.outcome is outcome][:2]
         for path in (tmp_path / name / str(run.directory) / "verdict.json" for run in runs):
             if lost == "gone":

@@ -17,7 +17,7 @@ from harness.providers.docker.sources import DEBIAN
 from harness.scenario.json_schema import json_schema
 from harness.scenario.loading import named
 from harness.suite.junit import render
-from harness.suite.results import Outcome
+from harness.suite.results import RunOutcome
 from tests.cluster.registries import put, registry
 from tests.cluster.users import REPOSITORY, User, plain_user
 from tests.suite.fakes import case, suite_file
@@ -96,8 +96,8 @@ def read(tools: Path, junit: Path) -> Any:
 
 
 def test_a_consumer_of_junit_reads_each_run_of_a_suite_whatever_became_of_it(tools: Path, tmp_path: Path) -> None:
-    file = suite_file(*(case(str(outcome)) for outcome in Outcome))
-    for run, outcome in zip(file.runs, Outcome, strict=True):
+    file = suite_file(*(case(str(outcome)) for outcome in RunOutcome))
+    for run, outcome in zip(file.runs, RunOutcome, strict=True):
         run.outcome, run.why = outcome, 'because "<of>" & \x1b that'
     (tmp_path / "junit.xml").write_text(render(file))
     assert read(tools, tmp_path / "junit.xml") == [

@@ -12,7 +12,7 @@ from docker import DockerClient
 from harness.core.waiting import wait_for
 from harness.history.run_file import RunFile, State
 from harness.providers.docker.compose import BACKGROUND, FOREGROUND, LABEL
-from harness.suite.results import Outcome, SuiteFile, stored_suites
+from harness.suite.results import RunOutcome, SuiteFile, stored_suites
 from tests.cluster.command import begin
 from tests.cluster.test_breaking_off import SMALL
 
@@ -60,9 +60,9 @@ def test_a_suite_that_was_killed_goes_on_and_neither_repeats_nor_loses_a_run(
     file = SuiteFile.read(directory)
     assert json.loads(said.splitlines()[-1])["runs"] == json.loads(file.model_dump_json(by_alias=True))["runs"]
     assert {run.name: run.outcome for run in file.runs} == {
-        "good": Outcome.EXPECTED,
-        "crashes": Outcome.CRASHED,
-        "surprising": Outcome.UNEXPECTED,
+        "good": RunOutcome.EXPECTED,
+        "crashes": RunOutcome.CRASHED,
+        "surprising": RunOutcome.UNEXPECTED,
     }
     assert again.returncode == 255
     # The run that was under way was recorded whole before its recorder knew that the suite was gone, or ran once more.
@@ -126,7 +126,7 @@ def test_what_was_recorded_when_the_suite_was_killed_is_judged_and_not_run_again
     assert [one.parent for one in store.rglob("run.json")] == [run]
     [directory] = stored_suites(store)
     [told] = SuiteFile.read(directory).runs
-    assert (told.outcome, told.abandoned) == (Outcome.EXPECTED, [])
+    assert (told.outcome, told.abandoned) == (RunOutcome.EXPECTED, [])
     assert left(engine, store) == []
 
 
@@ -147,6 +147,6 @@ def test_ctrl_c_ends_a_suite_with_what_there_is(tmp_path: Path, engine: DockerCl
     assert process.returncode == 255
     assert "--resume` continues it" in said
     [directory] = stored_suites(store)
-    assert SuiteFile.read(directory).runs[0].outcome is Outcome.INTERRUPTED
+    assert SuiteFile.read(directory).runs[0].outcome is RunOutcome.INTERRUPTED
     assert (directory / "junit.xml").is_file()
     assert left(engine, store) == []

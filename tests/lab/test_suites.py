@@ -14,7 +14,7 @@ from harness.cli.backends import Backends
 from harness.history.run_file import RunFile
 from harness.providers.ssh.machine import Machine
 from harness.suite.recorder import Event, Order
-from harness.suite.results import JUDGED, Outcome, SuiteFile, stored_suites
+from harness.suite.results import JUDGED, RunOutcome, SuiteFile, stored_suites
 from harness.suite.suite import Recording
 from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
@@ -136,7 +136,7 @@ def test_what_could_not_run_for_want_of_a_machine_runs_when_that_is_there_again(
         lab("up", "4")
     (directory,) = stored_suites(tmp_path / "store")
     (run,) = SuiteFile.read(directory).runs
-    assert (done.code, run.outcome, run.directory) == (codes.CANNOT_RUN, Outcome.CANNOT_RUN, None)
+    assert (done.code, run.outcome, run.directory) == (codes.CANNOT_RUN, RunOutcome.CANNOT_RUN, None)
     assert run.why.startswith("m4: ")
     again = kafka_trial(*arguments, "--resume")
     (run,) = SuiteFile.read(directory).runs

@@ -15,7 +15,7 @@ from harness.history.run_file import State
 from harness.report import write as write_reports
 from harness.suite.comparing import CaseFigures, changes, compare, figures, grown, worse
 from harness.suite.measure import choose, measured
-from harness.suite.results import Before, Outcome, Result, SuiteFile
+from harness.suite.results import Before, Result, RunOutcome, SuiteFile
 from harness.suite.stored import Runs, Stored, by_case, listed, of_suite, read_run
 from tests.report.verdicts import lost, verdict
 from tests.suite.fakes import case, record, suite_file
@@ -405,7 +405,7 @@ def test_a_case_that_a_budget_left_out_hides_no_older_run_of_it(tmp_path: Path) 
     run = judged(tmp_path, "a", 1)
     suite_of(tmp_path, 1, ("a (one)", run))
     later = suite_file(case("a (one)"), began=2.0)
-    later.runs[0].outcome = Outcome.NOT_STARTED
+    later.runs[0].outcome = RunOutcome.NOT_STARTED
     (tmp_path / "suite-some-2").mkdir()
     later.write(tmp_path / "suite-some-2")
     assert of_suite(tmp_path / "suite-some-2", print) == {"a (one)": Runs()}
@@ -421,7 +421,7 @@ def test_a_run_that_crashed_is_not_as_expected_and_never_makes_a_suite_better(tm
     for run, stored in zip(file.runs, runs, strict=False):
         run.judged(verdict(expected=stored.file.seed == 1))
         run.directory = str(stored.directory.relative_to(tmp_path))
-    file.runs[1].outcome = file.runs[2].outcome = Outcome.CRASHED
+    file.runs[1].outcome = file.runs[2].outcome = RunOutcome.CRASHED
     directory = tmp_path / "suite-some-1"
     directory.mkdir()
     file.write(directory)
@@ -448,7 +448,7 @@ def test_a_suite_that_crashed_hides_no_older_runs_from_who_is_compared(tmp_path:
     suite_of(tmp_path, 1, ("a (one)", run))
     later = suite_file(case("a (one)"), case("b"), began=2.0)
     for result in later.runs:
-        result.outcome = Outcome.CRASHED
+        result.outcome = RunOutcome.CRASHED
     (tmp_path / "suite-some-2").mkdir()
     later.write(tmp_path / "suite-some-2")
     assert by_case(tmp_path, print, baseline=True) == {"a (one)": Runs((run,))}
@@ -460,7 +460,7 @@ def test_a_suite_that_crashed_hides_no_older_runs_from_who_is_compared(tmp_path:
 def test_what_cannot_run_any_more_is_worse_and_told_so(tmp_path: Path) -> None:
     run = Runs([judged(tmp_path, "a")])
     file = suite_file(case("a"), case("b"))
-    file.runs[0].outcome = file.runs[1].outcome = Outcome.CANNOT_RUN
+    file.runs[0].outcome = file.runs[1].outcome = RunOutcome.CANNOT_RUN
     (tmp_path / "suite-some-1").mkdir()
     file.write(tmp_path / "suite-some-1")
     now = of_suite(tmp_path / "suite-some-1", print)
@@ -478,8 +478,8 @@ def test_where_all_crashed_or_could_not_run_that_is_worse_and_no_measure(tmp_pat
     run = Runs([judged(tmp_path / "old", "a")])
     for number, (outcome, worse_) in enumerate(
         [
-            (Outcome.CRASHED, "as expected: 1 of 1 before, 0 of 1 now"),
-            (Outcome.CANNOT_RUN, "cannot run now, was run before"),
+            (RunOutcome.CRASHED, "as expected: 1 of 1 before, 0 of 1 now"),
+            (RunOutcome.CANNOT_RUN, "cannot run now, was run before"),
         ]
     ):
         store = tmp_path / str(number)

@@ -27,7 +27,7 @@ from harness.suite.pruning import (
     why_left_alone,
     without_runs,
 )
-from harness.suite.results import Before, Measure, Outcome, Result, SuiteFile, to_resume
+from harness.suite.results import Before, Measure, Result, RunOutcome, SuiteFile, to_resume
 from harness.suite.stored import Stored, by_case, read_run, runs_below
 from tests.command import WITHOUT_PRIVILEGES
 from tests.report.verdicts import run_file, verdict
@@ -119,7 +119,7 @@ def test_of_each_case_of_a_suite_the_newest_judged_runs_stay(tmp_path: Path) -> 
     suite(tmp_path, "scenarios", 2, later)
     crashed = SuiteFile.read(suite(tmp_path, "scenarios", 3, a, b))
     for run in crashed.runs:
-        run.outcome, run.verdict = Outcome.CRASHED, None
+        run.outcome, run.verdict = RunOutcome.CRASHED, None
     crashed.write(tmp_path / "suite-scenarios-3")
     assert protected(tmp_path) == {later, b}
 
@@ -219,7 +219,7 @@ def test_the_newest_suite_of_each_name_stays_and_those_that_go_on(tmp_path: Path
     lock = RecordingLock(live)
     begun = SuiteFile.read(live)
     begun.runs.append(Result.of(case("a", seed=5)))
-    begun.runs[1].outcome = Outcome.RECORDED
+    begun.runs[1].outcome = RunOutcome.RECORDED
     begun.write(live)
     for named in (tmp_path, tmp_path / "a", runs[1]):
         assert protected(named) == {runs[2], runs[3], runs[4], runs[5]}
@@ -305,8 +305,8 @@ def test_a_suite_of_which_no_run_is_left_may_go_but_not_the_newest_of_its_name(t
     lock.release()
 
 
-@pytest.mark.parametrize("outcome", [Outcome.RUNNING, Outcome.INTERRUPTED, Outcome.WAITING])
-def test_a_suite_that_was_killed_has_the_runs_that_it_began(outcome: Outcome, tmp_path: Path) -> None:
+@pytest.mark.parametrize("outcome", [RunOutcome.RUNNING, RunOutcome.INTERRUPTED, RunOutcome.WAITING])
+def test_a_suite_that_was_killed_has_the_runs_that_it_began(outcome: RunOutcome, tmp_path: Path) -> None:
     """One that waits is not begun: what has its seed is another's."""
     record(tmp_path, "a", 7)
     killed = suite(tmp_path, "quick", 1, ended=False)
@@ -315,7 +315,7 @@ def test_a_suite_that_was_killed_has_the_runs_that_it_began(outcome: Outcome, tm
     file.runs[0].outcome = outcome
     file.write(killed)
     suite(tmp_path, "quick", 2, record(tmp_path, "b", 1))
-    assert without_runs(tmp_path, DAY, 0) == ([killed] if outcome is Outcome.WAITING else [])
+    assert without_runs(tmp_path, DAY, 0) == ([killed] if outcome is RunOutcome.WAITING else [])
 
 
 def test_a_suite_has_the_attempts_that_were_broken_off(tmp_path: Path) -> None:

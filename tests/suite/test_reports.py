@@ -10,7 +10,7 @@ from harness.core.verdict import Judgement, Verdict
 from harness.suite import junit
 from harness.suite.display import result_words
 from harness.suite.reports import annotations, append_summary, markdown, page, write_reports
-from harness.suite.results import Outcome, SuiteFile, clock
+from harness.suite.results import RunOutcome, SuiteFile, clock
 from tests.report.verdicts import verdict
 from tests.suite.fakes import case, suite_file
 
@@ -22,13 +22,15 @@ def verdict_of(judged: Judgement, *reasons: str) -> Verdict:
 @pytest.fixture
 def file() -> SuiteFile:
     """One run of each outcome, and of one case five, of which one was not as expected."""
-    found = suite_file(*(case(str(outcome)) for outcome in Outcome), *(case("often", n) for n in range(1, 6)), ended=9)
-    for run, outcome in zip(found.runs, Outcome, strict=False):
+    found = suite_file(
+        *(case(str(outcome)) for outcome in RunOutcome), *(case("often", n) for n in range(1, 6)), ended=9
+    )
+    for run, outcome in zip(found.runs, RunOutcome, strict=False):
         run.outcome, run.why, run.directory = outcome, f"because | <{outcome}>\x07", f"{outcome}/1"
-        run.verdict = None if outcome in {Outcome.CANNOT_RUN, Outcome.CRASHED} else "valid"  # type: ignore[assignment]
-    for run in found.runs[len(Outcome) :]:
-        run.outcome, run.verdict = Outcome.EXPECTED, "invalid"  # type: ignore[assignment]
-    found.runs[-1].outcome, found.runs[-1].verdict = Outcome.UNEXPECTED, "valid"  # type: ignore[assignment]
+        run.verdict = None if outcome in {RunOutcome.CANNOT_RUN, RunOutcome.CRASHED} else "valid"  # type: ignore[assignment]
+    for run in found.runs[len(RunOutcome) :]:
+        run.outcome, run.verdict = RunOutcome.EXPECTED, "invalid"  # type: ignore[assignment]
+    found.runs[-1].outcome, found.runs[-1].verdict = RunOutcome.UNEXPECTED, "valid"  # type: ignore[assignment]
     return found
 
 
@@ -74,7 +76,7 @@ def test_junit_counts_what_it_has(file: SuiteFile) -> None:
 def test_the_summary_says_how_many_of_the_runs_of_a_case_came_out_as_expected(file: SuiteFile) -> None:
     rows = [line for line in markdown(file).splitlines() if line.startswith("|")]
     assert "| ❌ | often | 4 invalid, 1 valid | 4 of 5 |  |" in rows
-    assert len(rows) == 2 + len(Outcome) + 1
+    assert len(rows) == 2 + len(RunOutcome) + 1
 
 
 def test_what_is_said_breaks_no_table(file: SuiteFile) -> None:
@@ -115,7 +117,7 @@ def test_github_gets_a_summary_where_it_runs_it(file: SuiteFile, tmp_path: Path)
 def test_what_is_worse_than_the_baseline_is_in_every_report() -> None:
     file = suite_file(case("a"), case("a", 2), case("b"), baseline="old")
     for run in file.runs:
-        run.outcome = Outcome.EXPECTED
+        run.outcome = RunOutcome.EXPECTED
     assert kinds(file) == {"a": "passed", "a #2": "passed", "b": "passed"}
     assert "0 of 2 scenarios are worse than old" in markdown(file)
     file.worse = {"a": ["lost: <not> found before"]}
@@ -123,12 +125,12 @@ def test_what_is_worse_than_the_baseline_is_in_every_report() -> None:
     assert markdown(file).endswith("### 1 of 2 scenarios are worse than old\n\n- a: lost: &lt;not> found before\n")
     assert "<li>a: lost: &lt;not&gt; found before</li>" in page(file, Path())
     assert annotations(file) == ["::error title=a::worse: lost: <not> found before"]
-    file.runs[0].outcome = Outcome.UNEXPECTED
+    file.runs[0].outcome = RunOutcome.UNEXPECTED
     assert kinds(file) == {"a": "failure", "a #2": "failure", "b": "passed"}
 
 
-@pytest.mark.parametrize("outcome", [Outcome.CANNOT_RUN, Outcome.NOT_STARTED])
-def test_what_is_worse_is_a_failure_in_junit_though_its_run_is_skipped(outcome: Outcome) -> None:
+@pytest.mark.parametrize("outcome", [RunOutcome.CANNOT_RUN, RunOutcome.NOT_STARTED])
+def test_what_is_worse_is_a_failure_in_junit_though_its_run_is_skipped(outcome: RunOutcome) -> None:
     file = suite_file(case("a"), case("b"), baseline="old", cannot_run="skip")
     file.runs[0].outcome = file.runs[1].outcome = outcome
     file.worse = {"a": ["cannot run now, was run before"]}
@@ -140,7 +142,7 @@ def test_junit_is_well_formed_whatever_the_names_are() -> None:
     evil = "a\x00b\x1b[31m\ufffe]]><&\n"
     file = suite_file(case("a"), case("b"), case("c"), suite=evil, worse={"b": [evil], evil * 2: [evil]})
     file.runs[0].name = file.baseline = evil
-    for run, outcome in zip(file.runs, (Outcome.CRASHED, Outcome.EXPECTED, Outcome.UNEXPECTED), strict=True):
+    for run, outcome in zip(file.runs, (RunOutcome.CRASHED, RunOutcome.EXPECTED, RunOutcome.UNEXPECTED), strict=True):
         run.outcome, run.why, run.directory = outcome, evil, evil
     shown = "a\\x00b\\x1b[31m\\ufffe]]><&\\n"
     assert kinds(file) == {shown: "error", "b": "failure", "c": "failure", shown * 2: "failure"}
@@ -148,20 +150,20 @@ def test_junit_is_well_formed_whatever_the_names_are() -> None:
 
 def test_an_annotation_is_one_line_whatever_is_said() -> None:
     file = suite_file(case("a:b,c"))
-    file.runs[0].outcome, file.runs[0].why = Outcome.CRASHED, "first\nsecond 100%"
+    file.runs[0].outcome, file.runs[0].why = RunOutcome.CRASHED, "first\nsecond 100%"
     assert annotations(file) == ["::error title=a%3Ab%2Cc::crashed: first%0Asecond 100%25"]
 
 
 def test_what_was_not_run_is_a_warning_where_the_suite_skips_it() -> None:
     file = suite_file(case("a"), case("b"), cannot_run="skip")
-    file.runs[0].outcome, file.runs[1].outcome = Outcome.CANNOT_RUN, Outcome.EXPECTED
+    file.runs[0].outcome, file.runs[1].outcome = RunOutcome.CANNOT_RUN, RunOutcome.EXPECTED
     assert annotations(file) == ["::warning title=a::cannot run"]
 
 
 @pytest.mark.parametrize("cannot_run", ["skip", "fail"])
 def test_what_a_time_budget_left_out_is_a_warning(cannot_run: str) -> None:
     file = suite_file(case("a"), cannot_run=cannot_run)
-    file.runs[0].outcome = Outcome.NOT_STARTED
+    file.runs[0].outcome = RunOutcome.NOT_STARTED
     assert annotations(file) == ["::warning title=a::not started"]
 
 

@@ -18,14 +18,14 @@ from harness.history.lock import RecordingLock
 from harness.history.run_file import RunFile, State
 from harness.suite.plan import Urgency
 from harness.suite.recorder import Event
-from harness.suite.results import Outcome, SuiteFile, to_resume, urgency, worked_on
+from harness.suite.results import RunOutcome, SuiteFile, to_resume, urgency, worked_on
 from harness.suite.stored import of_suite
 from harness.suite.suite import resume
 from tests.report.verdicts import verdict
 from tests.suite.fakes import InterruptsTheJudge, Silent, World, case, record, suite_file
 
 
-def outcomes(file: SuiteFile) -> list[Outcome]:
+def outcomes(file: SuiteFile) -> list[RunOutcome]:
     return [run.outcome for run in file.runs]
 
 
@@ -33,7 +33,7 @@ def test_every_run_is_recorded_judged_and_told(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"))
     world = World(tmp_path, verdicts=[verdict(), verdict(Judgement.INVALID)])
     directory = world.run(file)
-    assert outcomes(file) == [Outcome.EXPECTED] * 2
+    assert outcomes(file) == [RunOutcome.EXPECTED] * 2
     assert [run.verdict for run in file.runs] == ["valid", "invalid"]
     assert file.runs[1].anomalies == {"lost": 520}
     assert (tmp_path / str(file.runs[0].directory) / "report.html").is_file()
@@ -130,7 +130,7 @@ def test_the_recorder_of_the_next_run_stands_by_before_a_timeline_and_begins_aft
         *("up b", "look at c", "go b"),
         *("up c", "go c"),
     ]
-    assert outcomes(file) == [Outcome.EXPECTED] * 3
+    assert outcomes(file) == [RunOutcome.EXPECTED] * 3
 
 
 def test_what_is_missing_while_it_stands_by_is_told_and_the_next_is_run(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_what_is_missing_while_it_stands_by_is_told_and_the_next_is_run(tmp_path
     file = suite_file(case("b"), case("a"), case("c"), case("d"))
     world = World(tmp_path, {"a": lacks, "d": lacks})
     world.run(file)
-    assert outcomes(file) == [Outcome.EXPECTED, Outcome.CANNOT_RUN, Outcome.EXPECTED, Outcome.CANNOT_RUN]
+    assert outcomes(file) == [RunOutcome.EXPECTED, RunOutcome.CANNOT_RUN, RunOutcome.EXPECTED, RunOutcome.CANNOT_RUN]
     assert [line for line in world.log if line.startswith("up")] == ["up b", "up c"]
     assert [run.directory is None for run in file.runs] == [False, True, False, True]
 
@@ -148,7 +148,7 @@ def test_what_was_never_begun_takes_no_run_of_another_that_had_its_seed(tmp_path
     file = suite_file(case("a"), case("b", seed=7))
     world = World(tmp_path, {"b": [Event(kind="failed", text="not seen at all")]})
     world.run(file)
-    assert (outcomes(file)[1], file.runs[1].directory, world.cleaned) == (Outcome.CRASHED, None, [])
+    assert (outcomes(file)[1], file.runs[1].directory, world.cleaned) == (RunOutcome.CRASHED, None, [])
 
 
 def test_what_stands_by_is_dismissed_and_waits_where_the_suite_is_broken_off(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_what_stands_by_is_dismissed_and_waits_where_the_suite_is_broken_off(tmp
     world = World(tmp_path, {"a": [Event(kind="failed", text="hangs")]}, interrupts=True)
     with pytest.raises(KeyboardInterrupt):
         world.run(file)
-    assert outcomes(file) == [Outcome.INTERRUPTED, Outcome.WAITING]
+    assert outcomes(file) == [RunOutcome.INTERRUPTED, RunOutcome.WAITING]
     assert {"broken off b", "over b"} <= set(world.log)
     assert "up b" not in world.log
 
@@ -165,7 +165,7 @@ def test_what_stands_by_and_then_is_beyond_the_budget_is_dismissed(tmp_path: Pat
     file = suite_file(case("a", seconds=10), case("b", seconds=10), time_budget=15.0)
     world = World(tmp_path)
     world.run(file)
-    assert outcomes(file) == [Outcome.EXPECTED, Outcome.NOT_STARTED]
+    assert outcomes(file) == [RunOutcome.EXPECTED, RunOutcome.NOT_STARTED]
     assert [line for line in world.log if line.endswith(" b")] == ["look at b", "broken off b", "over b"]
 
 
@@ -176,7 +176,7 @@ def test_clusters_that_exclude_each_other_come_one_after_the_other_and_so_do_the
     file = suite_file(*(case(name, alone=["machine m1"]) for name in "abc"))
     world = World(tmp_path, same_machines=frozenset("abc"))
     world.run(file, jobs)
-    assert outcomes(file) == [Outcome.EXPECTED] * 3
+    assert outcomes(file) == [RunOutcome.EXPECTED] * 3
     order = [line for line in world.log if line.startswith(("look", "up", "over"))]
     assert order == [f"{what} {name}" for name in "abc" for what in ("look at", "up", "over")]
     assert world.log.index("up b") < world.log.index("judge a"), "its judge takes nothing from the machines"
@@ -186,14 +186,14 @@ def test_who_crashed_holds_nothing_any_more(tmp_path: Path) -> None:
     file = suite_file(*(case(name, alone=["subnet 10.1.2.0/24"]) for name in "ab"))
     ends = {"a": [Event(kind="failed", text="does not come up")]}
     World(tmp_path, ends, same_machines=frozenset("ab")).run(file)
-    assert outcomes(file) == [Outcome.CRASHED, Outcome.EXPECTED]
+    assert outcomes(file) == [RunOutcome.CRASHED, RunOutcome.EXPECTED]
 
 
 def test_what_excludes_nothing_is_run_beside_and_before_what_has_to_wait(tmp_path: Path) -> None:
     file = suite_file(case("a", alone=["m1"]), case("b", alone=["m1"]), case("other", alone=["m2"]))
     world = World(tmp_path, same_machines=frozenset("ab"))
     world.run(file)
-    assert outcomes(file) == [Outcome.EXPECTED] * 3
+    assert outcomes(file) == [RunOutcome.EXPECTED] * 3
     log = world.log
     assert log.index("look at other") < log.index("go a") < log.index("up other") < log.index("over a")
     assert log.index("over a") < log.index("look at b")
@@ -202,20 +202,24 @@ def test_what_excludes_nothing_is_run_beside_and_before_what_has_to_wait(tmp_pat
 @pytest.mark.parametrize(
     ("seconds", "outcome", "order"),
     [
-        (60.0, Outcome.EXPECTED, ["look at c", "over a", "up c", "over c", "look at b", "up b", "over b"]),
-        (98.0, Outcome.NOT_STARTED, ["look at c", "over a", "broken off c", "over c", "look at b", "up b", "over b"]),
+        (60.0, RunOutcome.EXPECTED, ["look at c", "over a", "up c", "over c", "look at b", "up b", "over b"]),
+        (
+            98.0,
+            RunOutcome.NOT_STARTED,
+            ["look at c", "over a", "broken off c", "over c", "look at b", "up b", "over b"],
+        ),
     ],
     ids=["that begins before it", "that the budget leaves out"],
 )
 def test_a_run_waits_for_a_recorder_that_looks_at_what_both_need(
-    seconds: float, outcome: Outcome, order: list[str], tmp_path: Path
+    seconds: float, outcome: RunOutcome, order: list[str], tmp_path: Path
 ) -> None:
     file = suite_file(case("a", alone=["m1"]), case("b", alone=["m1", "m2"]), case("c", seconds=seconds, alone=["m2"]))
     file.time_budget = 100.0
     crashes = {"a": [Event(kind="failed", text="does not come up")]}
     world = World(tmp_path, crashes, same_machines=frozenset("ab"), look_long=frozenset("c"))
     world.run(file)
-    assert outcomes(file) == [Outcome.CRASHED, Outcome.EXPECTED, outcome]
+    assert outcomes(file) == [RunOutcome.CRASHED, RunOutcome.EXPECTED, outcome]
     assert [line for line in world.log if line.startswith(("look", "up", "over", "broken"))] == [
         *("look at a", "up a"),
         *order,
@@ -233,7 +237,7 @@ def test_there_are_never_more_clusters_than_jobs(tmp_path: Path) -> None:
 def test_a_run_that_crashes_ends_nothing_but_itself(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"))
     World(tmp_path, {"a": [Event(kind="failed", text="does not come up")]}).run(file)
-    assert outcomes(file) == [Outcome.CRASHED, Outcome.EXPECTED]
+    assert outcomes(file) == [RunOutcome.CRASHED, RunOutcome.EXPECTED]
     assert file.runs[0].why == "does not come up"
 
 
@@ -243,7 +247,7 @@ def test_what_a_killed_recorder_left_is_removed(tmp_path: Path) -> None:
     directory = world.run(file)
     assert world.cleaned == ["a/20260101-5", "stuck/20260101-6"]
     assert "a volume stays" in (directory / "logs/cleanup.log").read_text()
-    assert outcomes(file) == [Outcome.CRASHED] * 2
+    assert outcomes(file) == [RunOutcome.CRASHED] * 2
 
 
 def left(store: Path, *named: str) -> Path:
@@ -256,7 +260,7 @@ def left(store: Path, *named: str) -> Path:
 def test_what_this_machine_cannot_run_never_counts_as_passed(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"))
     World(tmp_path, {"a": [Event(kind="cannot run", text="no netem here")]}).run(file)
-    assert outcomes(file) == [Outcome.CANNOT_RUN, Outcome.EXPECTED]
+    assert outcomes(file) == [RunOutcome.CANNOT_RUN, RunOutcome.EXPECTED]
     assert file.headline == "1 of 2 runs as expected, 1 cannot run"
 
 
@@ -265,12 +269,15 @@ def test_what_could_not_run_is_tried_again_by_who_goes_on_and_nothing_else_is(tm
     unexpected = [verdict(), verdict(Judgement.INVALID, expected=False)]
     file = suite_file(*(case(name) for name in "abcd"))
     World(tmp_path, {"a": lacks, "d": [Event(kind="failed", text="killed")]}, verdicts=unexpected).run(file)
-    ended = [Outcome.CANNOT_RUN, Outcome.EXPECTED, Outcome.UNEXPECTED, Outcome.CRASHED]
+    ended = [RunOutcome.CANNOT_RUN, RunOutcome.EXPECTED, RunOutcome.UNEXPECTED, RunOutcome.CRASHED]
     assert outcomes(file) == ended
-    for later, outcome in ((World(tmp_path, {"a": lacks}), Outcome.CANNOT_RUN), (World(tmp_path), Outcome.EXPECTED)):
+    for later, outcome in (
+        (World(tmp_path, {"a": lacks}), RunOutcome.CANNOT_RUN),
+        (World(tmp_path), RunOutcome.EXPECTED),
+    ):
         again = SuiteFile.read(left(tmp_path))
         resume(again, tmp_path, later.actions().clean)
-        assert (again.runs[0].outcome, again.runs[0].why, again.runs[0].needed) == (Outcome.WAITING, "", False)
+        assert (again.runs[0].outcome, again.runs[0].why, again.runs[0].needed) == (RunOutcome.WAITING, "", False)
         later.run(again)
         assert [line for line in later.log if line.startswith("up")] == ["up a"]
         assert outcomes(again) == [outcome, *ended[1:]]
@@ -283,11 +290,11 @@ def test_what_could_not_run_though_it_was_begun_is_removed_and_kept_as_an_attemp
     for name, moment in (("a", "20250101"), ("a", "20250102"), ("b", "20250101")):
         record(tmp_path, name, 7, State.INTERRUPTED, moment=moment)
     for run in file.runs:
-        run.outcome = Outcome.CANNOT_RUN
+        run.outcome = RunOutcome.CANNOT_RUN
     file.runs[0].earlier, file.runs[0].directory = ["a/20250101-7"], "a/20250102-7"
     world = World(tmp_path)
     resume(file, tmp_path, world.actions().clean)
-    assert outcomes(file) == [Outcome.WAITING] * 2
+    assert outcomes(file) == [RunOutcome.WAITING] * 2
     assert world.cleaned == ["a/20250102-7"], "b never began: the run there is another suite's"
     assert [run.abandoned for run in file.runs] == [["a/20250102-7"], []]
     world.run(file)
@@ -308,9 +315,9 @@ def test_a_suite_that_skips_what_cannot_run_has_nothing_left_but_what_every_run_
 
 
 @pytest.mark.parametrize(
-    ("judged", "outcome"), [(Judgement.INVALID, Outcome.UNEXPECTED), (Judgement.UNKNOWN, Outcome.UNKNOWN)]
+    ("judged", "outcome"), [(Judgement.INVALID, RunOutcome.UNEXPECTED), (Judgement.UNKNOWN, RunOutcome.UNKNOWN)]
 )
-def test_a_verdict_that_was_not_expected_is_told_so(judged: Judgement, outcome: Outcome, tmp_path: Path) -> None:
+def test_a_verdict_that_was_not_expected_is_told_so(judged: Judgement, outcome: RunOutcome, tmp_path: Path) -> None:
     file = suite_file(case("a"))
     World(tmp_path, verdicts=[verdict(judged, expected=False)]).run(file)
     assert outcomes(file) == [outcome]
@@ -325,7 +332,7 @@ def test_a_disk_that_is_full_is_no_defect_of_the_judge(tmp_path: Path) -> None:
 def test_a_judge_that_fails_leaves_that_run_to_who_goes_on_and_judges_the_next(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"), case("c"))
     directory = World(tmp_path, verdicts=[HistoryError("torn"), ZeroDivisionError("oops")]).run(file)
-    assert outcomes(file) == [Outcome.RECORDED, Outcome.RECORDED, Outcome.EXPECTED]
+    assert outcomes(file) == [RunOutcome.RECORDED, RunOutcome.RECORDED, RunOutcome.EXPECTED]
     assert exit_code(file) == codes.CRASHED
     assert file.runs[0].why == "not judged, --resume tries again: torn"
     assert "defect: ZeroDivisionError: oops" in file.runs[1].why
@@ -338,7 +345,7 @@ def test_a_judge_that_fails_leaves_that_run_to_who_goes_on_and_judges_the_next(t
     again, later = SuiteFile.read(left(tmp_path)), World(tmp_path)
     resume(again, tmp_path, later.actions().clean)
     later.run(again)
-    assert (outcomes(again), exit_code(again)) == ([Outcome.EXPECTED] * 3, codes.MET)
+    assert (outcomes(again), exit_code(again)) == ([RunOutcome.EXPECTED] * 3, codes.MET)
     assert [line for line in later.log if line.startswith(("up", "judge "))] == ["judge made", "judge a", "judge b"]
 
 
@@ -348,7 +355,7 @@ def test_a_run_whose_judge_fails_again_crashed_and_its_suite_comes_to_its_end(tm
     again, later = SuiteFile.read(left(tmp_path)), World(tmp_path, verdicts=[HistoryError("torn")])
     resume(again, tmp_path, later.actions().clean)
     later.run(again)
-    assert outcomes(again) == [Outcome.CRASHED, Outcome.EXPECTED]
+    assert outcomes(again) == [RunOutcome.CRASHED, RunOutcome.EXPECTED]
     assert again.runs[0].why == (
         "its judge failed 2 times, the last time: torn;"
         f" the recording is whole, `kafka-trial check {tmp_path / str(again.runs[0].directory)}` judges it"
@@ -359,7 +366,7 @@ def test_a_run_whose_judge_fails_again_crashed_and_its_suite_comes_to_its_end(tm
 
 def test_a_run_that_is_judged_by_who_goes_on_took_no_night(tmp_path: Path) -> None:
     file = suite_file(case("a", seed=7))
-    file.runs[0].outcome, file.runs[0].began = Outcome.RUNNING, -86_400.0
+    file.runs[0].outcome, file.runs[0].began = RunOutcome.RUNNING, -86_400.0
     record(tmp_path, "a", 7)
     world = World(tmp_path)
     resume(file, tmp_path, world.actions().clean)
@@ -374,11 +381,11 @@ def test_interrupted_it_waits_for_no_judge_and_what_was_judged_is_judged_when_it
     with pytest.raises(KeyboardInterrupt):
         world.run(file, display=InterruptsTheJudge())
     assert "judge abandoned" in world.log
-    assert outcomes(file) == [Outcome.RECORDED]
+    assert outcomes(file) == [RunOutcome.RECORDED]
     later = World(tmp_path)
     resume(file, tmp_path, later.actions().clean)
     later.run(file)
-    assert (outcomes(file), later.log) == ([Outcome.EXPECTED], ["judge made", "judge a"])
+    assert (outcomes(file), later.log) == ([RunOutcome.EXPECTED], ["judge made", "judge a"])
 
 
 def test_a_suite_that_ends_by_itself_abandons_no_judge(tmp_path: Path) -> None:
@@ -390,7 +397,7 @@ def test_a_suite_that_ends_by_itself_abandons_no_judge(tmp_path: Path) -> None:
 def test_no_run_is_started_that_would_end_beyond_the_budget_and_a_shorter_one_still_is(tmp_path: Path) -> None:
     file = suite_file(case("long", seconds=500), case("short", seconds=50), time_budget=100.0)
     World(tmp_path).run(file)
-    assert outcomes(file) == [Outcome.NOT_STARTED, Outcome.EXPECTED]
+    assert outcomes(file) == [RunOutcome.NOT_STARTED, RunOutcome.EXPECTED]
     assert "time budget" in file.runs[0].why
 
 
@@ -400,7 +407,7 @@ def test_what_was_broken_off_and_left_out_by_who_goes_on_took_no_time(tmp_path: 
         World(tmp_path, {"long": [Event(kind="failed", text="hangs")]}, interrupts=True).run(file)
     resume(file, tmp_path, World(tmp_path).actions().clean, budget=100.0)
     World(tmp_path, seconds=40_000.0).run(file)
-    assert (outcomes(file), file.runs[0].seconds) == ([Outcome.NOT_STARTED], None)
+    assert (outcomes(file), file.runs[0].seconds) == ([RunOutcome.NOT_STARTED], None)
 
 
 def test_what_the_budget_left_out_is_run_by_who_goes_on(tmp_path: Path) -> None:
@@ -410,7 +417,7 @@ def test_what_the_budget_left_out_is_run_by_who_goes_on(tmp_path: Path) -> None:
     again, later = SuiteFile.read(directory), World(tmp_path)
     resume(again, tmp_path, later.actions().clean)
     later.run(again)
-    assert outcomes(again) == [Outcome.EXPECTED] * 2
+    assert outcomes(again) == [RunOutcome.EXPECTED] * 2
     assert [line for line in later.log if line.startswith("up")] == ["up long"]
     assert "time budget" not in again.runs[0].why
     assert to_resume(tmp_path, []) is None
@@ -422,7 +429,7 @@ def test_interrupted_it_breaks_off_what_goes_and_goes_on_later_where_it_was(tmp_
     world = World(tmp_path, hangs, interrupts=True)
     with pytest.raises(KeyboardInterrupt):
         world.run(file)
-    assert outcomes(file) == [Outcome.EXPECTED, Outcome.INTERRUPTED, Outcome.WAITING]
+    assert outcomes(file) == [RunOutcome.EXPECTED, RunOutcome.INTERRUPTED, RunOutcome.WAITING]
     assert "broken off b" in world.log
     assert [run.seconds is None for run in file.runs] == [False, False, True]
 
@@ -432,7 +439,7 @@ def test_interrupted_it_breaks_off_what_goes_and_goes_on_later_where_it_was(tmp_
     later = World(tmp_path)
     resume(again, tmp_path, later.actions().clean)
     later.run(again)
-    assert outcomes(again) == [Outcome.EXPECTED] * 3
+    assert outcomes(again) == [RunOutcome.EXPECTED] * 3
     assert [line for line in later.log if line.startswith("up")] == ["up b", "up c"], "a is not repeated"
     assert again.spent > file.spent
     assert to_resume(tmp_path, []) is None
@@ -440,25 +447,25 @@ def test_interrupted_it_breaks_off_what_goes_and_goes_on_later_where_it_was(tmp_
 
 def test_what_was_recorded_when_the_suite_was_killed_is_judged_and_not_run_again(tmp_path: Path) -> None:
     file = suite_file(case("a", seed=7), case("b", seed=8))
-    file.runs[0].outcome = Outcome.RUNNING
+    file.runs[0].outcome = RunOutcome.RUNNING
     record(tmp_path, "a", 7)
     world = World(tmp_path)
     resume(file, tmp_path, world.actions().clean)
-    assert outcomes(file) == [Outcome.RECORDED, Outcome.WAITING]
+    assert outcomes(file) == [RunOutcome.RECORDED, RunOutcome.WAITING]
     world.run(file)
     assert [line for line in world.log if line in {"up a", "up b", "judge a", "judge b"}] == [
         "up b",
         "judge a",
         "judge b",
     ]
-    assert outcomes(file) == [Outcome.EXPECTED] * 2
+    assert outcomes(file) == [RunOutcome.EXPECTED] * 2
 
 
 def test_what_was_not_whole_when_the_suite_was_killed_is_removed_and_run_again_and_its_directory_kept(
     tmp_path: Path,
 ) -> None:
     file = suite_file(case("a", seed=7))
-    file.runs[0].outcome = Outcome.RUNNING
+    file.runs[0].outcome = RunOutcome.RUNNING
     torn = record(tmp_path, "a", 7, State.RUNNING, moment="20250101")
     world = World(tmp_path)
     resume(file, tmp_path, world.actions().clean)
@@ -466,7 +473,7 @@ def test_what_was_not_whole_when_the_suite_was_killed_is_removed_and_run_again_a
     assert file.runs[0].abandoned == ["a/20250101-7"]
     assert torn.is_dir()
     world.run(file)
-    assert (outcomes(file), file.runs[0].directory) == ([Outcome.EXPECTED], "a/20260101-7")
+    assert (outcomes(file), file.runs[0].directory) == ([RunOutcome.EXPECTED], "a/20260101-7")
 
 
 def test_a_run_that_says_nothing_of_itself_any_more_is_run_again_and_keeps_no_other_from_going_on(
@@ -474,23 +481,23 @@ def test_a_run_that_says_nothing_of_itself_any_more_is_run_again_and_keeps_no_ot
 ) -> None:
     file = suite_file(case("a", seed=7), case("b", seed=8))
     for run, state in zip(file.runs, (State.RUNNING, State.RECORDED), strict=True):
-        run.outcome = Outcome.RUNNING
+        run.outcome = RunOutcome.RUNNING
         record(tmp_path, run.scenario, run.seed, state, moment="20250101")
     (tmp_path / "a" / "20250101-7" / "run.json").write_text("{")
     world, lines = World(tmp_path), list[str]()
     resume(file, tmp_path, world.actions().clean, say=lines.append)
-    assert outcomes(file) == [Outcome.WAITING, Outcome.RECORDED]
+    assert outcomes(file) == [RunOutcome.WAITING, RunOutcome.RECORDED]
     assert (file.runs[0].abandoned, world.cleaned) == (["a/20250101-7"], [])
     [line] = lines
     assert line.startswith(f"{tmp_path}/a/20250101-7/run.json: not a run file of this version")
     assert line.endswith("run again; `kafka-trial cleanup` removes what it may have left on this machine")
     world.run(file)
-    assert (outcomes(file), file.runs[0].directory) == ([Outcome.EXPECTED] * 2, "a/20260101-7")
+    assert (outcomes(file), file.runs[0].directory) == ([RunOutcome.EXPECTED] * 2, "a/20260101-7")
 
 
 def test_going_on_waits_for_a_recorder_that_is_still_ending(tmp_path: Path) -> None:
     file = suite_file(case("a", seed=7))
-    file.runs[0].outcome = Outcome.RUNNING
+    file.runs[0].outcome = RunOutcome.RUNNING
     lock = RecordingLock(record(tmp_path, "a", 7, State.RUNNING))
     cleaned: list[str] = []
 
@@ -509,7 +516,7 @@ def test_going_on_takes_no_run_of_another_suite_that_had_the_same_seed(tmp_path:
     world = World(tmp_path, {"b": [Event(kind="failed", text="hangs")]}, interrupts=True)
     with pytest.raises(KeyboardInterrupt):
         world.run(file)
-    assert outcomes(file) == [Outcome.EXPECTED, Outcome.INTERRUPTED, Outcome.WAITING]
+    assert outcomes(file) == [RunOutcome.EXPECTED, RunOutcome.INTERRUPTED, RunOutcome.WAITING]
     assert [run.directory for run in file.runs] == ["a/20260101-7", None, None]
     later = World(tmp_path)
     resume(file, tmp_path, later.actions().clean)
@@ -552,7 +559,7 @@ def test_two_suites_that_draw_the_same_at_once_take_no_run_of_each_other(tmp_pat
     assert file.runs[0].directory == "a/20260101-7"
 
 
-def kept(store: Path, day: int, outcome: Outcome, ended: bool = True) -> Path:
+def kept(store: Path, day: int, outcome: RunOutcome, ended: bool = True) -> Path:
     """A suite of one run."""
     directory = store / f"suite-some-2026010{day}T000000.000Z"
     directory.mkdir()
@@ -563,13 +570,13 @@ def kept(store: Path, day: int, outcome: Outcome, ended: bool = True) -> Path:
 
 
 def test_nobody_goes_on_with_an_older_suite_while_the_newest_is_still_going(tmp_path: Path) -> None:
-    older = kept(tmp_path, 1, Outcome.INTERRUPTED, ended=False)
-    with worked_on(newest := kept(tmp_path, 2, Outcome.RUNNING, ended=False)):
+    older = kept(tmp_path, 1, RunOutcome.INTERRUPTED, ended=False)
+    with worked_on(newest := kept(tmp_path, 2, RunOutcome.RUNNING, ended=False)):
         with pytest.raises(ScenarioError, match=f"{newest}: this suite is still going"):
             to_resume(tmp_path, [])
         # Nor is one that nothing is left of any more, until it is over.
         kept_on = SuiteFile.read(newest)
-        kept_on.runs[0].outcome, kept_on.ended = Outcome.EXPECTED, 1.0
+        kept_on.runs[0].outcome, kept_on.ended = RunOutcome.EXPECTED, 1.0
         kept_on.write(newest)
         with pytest.raises(ScenarioError, match="still going"):
             to_resume(tmp_path, [])
@@ -578,14 +585,19 @@ def test_nobody_goes_on_with_an_older_suite_while_the_newest_is_still_going(tmp_
 
 @pytest.mark.parametrize(
     ("outcome", "goes_on"),
-    [(Outcome.CANNOT_RUN, False), (Outcome.NOT_STARTED, True), (Outcome.RECORDED, True), (Outcome.EXPECTED, False)],
+    [
+        (RunOutcome.CANNOT_RUN, False),
+        (RunOutcome.NOT_STARTED, True),
+        (RunOutcome.RECORDED, True),
+        (RunOutcome.EXPECTED, False),
+    ],
 )
 def test_what_could_not_run_was_tried_again_by_a_newer_suite_that_ended_and_nothing_else_was(
-    outcome: Outcome, goes_on: bool, tmp_path: Path
+    outcome: RunOutcome, goes_on: bool, tmp_path: Path
 ) -> None:
     older = kept(tmp_path, 1, outcome)
-    assert outcome is Outcome.EXPECTED or to_resume(tmp_path, []) == older
-    kept(tmp_path, 2, Outcome.EXPECTED)
+    assert outcome is RunOutcome.EXPECTED or to_resume(tmp_path, []) == older
+    kept(tmp_path, 2, RunOutcome.EXPECTED)
     if goes_on:
         assert to_resume(tmp_path, []) == older
         return
@@ -593,14 +605,14 @@ def test_what_could_not_run_was_tried_again_by_a_newer_suite_that_ended_and_noth
 
 
 def test_what_the_newest_could_not_run_is_what_goes_on(tmp_path: Path) -> None:
-    kept(tmp_path, 1, Outcome.CANNOT_RUN)
-    newest = kept(tmp_path, 2, Outcome.CANNOT_RUN)
+    kept(tmp_path, 1, RunOutcome.CANNOT_RUN)
+    newest = kept(tmp_path, 2, RunOutcome.CANNOT_RUN)
     assert to_resume(tmp_path, []) == newest
 
 
 def test_what_cannot_run_again_hides_no_older_suite_that_was_broken_off(tmp_path: Path) -> None:
-    older = kept(tmp_path, 1, Outcome.INTERRUPTED, ended=False)
-    newest = kept(tmp_path, 2, Outcome.CANNOT_RUN)
+    older = kept(tmp_path, 1, RunOutcome.INTERRUPTED, ended=False)
+    newest = kept(tmp_path, 2, RunOutcome.CANNOT_RUN)
     lacks = [Event(kind="cannot run", text="no netem here")]
 
     def goes_on() -> Path:
@@ -616,15 +628,15 @@ def test_what_cannot_run_again_hides_no_older_suite_that_was_broken_off(tmp_path
     assert goes_on() == older, "it could not run again"
     assert goes_on() == newest, "nothing else is left"
     file = SuiteFile.read(newest)
-    assert (file.runs[0].outcome, file.runs[0].refused) == (Outcome.CANNOT_RUN, 3)
+    assert (file.runs[0].outcome, file.runs[0].refused) == (RunOutcome.CANNOT_RUN, 3)
 
 
 def test_what_the_newest_could_not_run_twice_hides_nothing_else_that_it_has_left(tmp_path: Path) -> None:
-    kept(tmp_path, 1, Outcome.INTERRUPTED, ended=False)
+    kept(tmp_path, 1, RunOutcome.INTERRUPTED, ended=False)
     newest = tmp_path / "suite-some-20260102T000000.000Z"
     newest.mkdir()
     file = suite_file(case("a"), case("b"), ended=2.0)
-    file.runs[0].outcome, file.runs[0].refused, file.runs[1].outcome = Outcome.CANNOT_RUN, 2, Outcome.NOT_STARTED
+    file.runs[0].outcome, file.runs[0].refused, file.runs[1].outcome = RunOutcome.CANNOT_RUN, 2, RunOutcome.NOT_STARTED
     file.write(newest)
     assert left(tmp_path) == newest
 
@@ -649,7 +661,7 @@ def test_what_failed_last_time_or_was_left_out_is_known(tmp_path: Path) -> None:
     before = tmp_path / "before"
     (before / "suite-some-0").mkdir(parents=True)
     ran = suite_file(case("a"), case("d"), began=-1.0)
-    ran.runs[1].outcome, ran.runs[0].outcome = Outcome.NOT_STARTED, Outcome.EXPECTED
+    ran.runs[1].outcome, ran.runs[0].outcome = RunOutcome.NOT_STARTED, RunOutcome.EXPECTED
     ran.write(before / "suite-some-0")
     assert urgency([tmp_path, before]) == {
         "a": Urgency.FAILED,
