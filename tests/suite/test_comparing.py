@@ -345,6 +345,15 @@ def test_a_suite_of_which_a_run_was_removed_keeps_its_other_cases_in_its_store(t
     assert {name: [run.file.seed for run in of.judged] for name, of in found.items()} == {"a (one)": [], "a (two)": [1]}
 
 
+def test_a_run_of_a_suite_that_lost_run_json_was_not_removed(tmp_path: Path) -> None:
+    runs = [judged(tmp_path, "a", seed) for seed in range(2)]
+    suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (two)", runs[1]))
+    (runs[0].directory / "run.json").rename(runs[0].directory / "seal.json")
+    said: list[str] = []
+    assert by_case(tmp_path / "suite-some-1", said.append)["a (one)"] == Runs(unreadable=1, noted=(True,))
+    assert [line.partition(":")[0] for line in said] == [str(runs[0].directory / "run.json")]
+
+
 def test_a_suite_that_cannot_be_read_is_told_and_its_runs_count_as_alone(tmp_path: Path) -> None:
     suite_of(tmp_path, 1, ("a", judged(tmp_path, "a")))
     path = tmp_path / "suite-some-1" / "suite.json"
