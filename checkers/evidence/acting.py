@@ -32,6 +32,7 @@ from harness.core.faults import (
     loses,
     may_be_unfit,
     may_keep_answers,
+    only_hears_nothing,
     opposite,
     sides,
     started,
@@ -39,18 +40,16 @@ from harness.core.faults import (
 )
 from harness.core.guarantees import asked_by_hand
 from harness.core.topology import Role
+from harness.history.run_file import QUICK_SILENCE_NS
 
 #: Faults under which a process does nothing.
 _DOWN = (Does.ENDS_PROCESS, Does.HALTS_PROCESS)
 
-#: If a broker is silent for less than this time, no controller considers it dead. (In clusters that the harness brings
-#: up, sessions last 6 s, with a heartbeat each second.)
-_SESSION_NS = 2_000_000_000
-
 
 class Acting:
     """The faults of a run, as they acted on the brokers of one partition. ``behind``: when they kept metadata back.
-    ``controllers``: the names of the controllers, or of the ZooKeeper nodes."""
+    ``controllers``: the names of the controllers, or of the ZooKeeper nodes. ``silence_ns``: a broker that is silent
+    for less than this time keeps its session."""
 
     def __init__(
         self,
@@ -58,12 +57,14 @@ class Acting:
         faults: Sequence[Row],
         behind: BehindTimes,
         controllers: frozenset[str] = frozenset(),
+        silence_ns: int = QUICK_SILENCE_NS,
     ) -> None:
         self._elections = elections
         self._faults = faults
         self._behind = behind
         self._kraft = behind.propagation.kraft
         self._controllers = controllers
+        self._silence_ns = silence_ns
         self._brokers = frozenset(elections.names.values())
         self._downs: dict[tuple[int, tuple[Does, ...]], Intervals] = {}
         self._cuts: dict[tuple[int, int, tuple[int, ...]], Intervals] = {}
@@ -314,12 +315,14 @@ class Acting:
         ``to_ns``; until then if there is none.
 
         Such a fault ended or halted its process, or cut it from the controllers. (With ZooKeeper, a leader that is cut
-        from its nodes alone can still ask the controller, which is a broker.)
+        from its nodes alone can still ask the controller, which is a broker. One that only gets no answers may have
+        asked.)
         """
         if leader not in self._barred:
             name = self._elections.name(leader)
             upon = (row for row in self._faults if name in unfit(row, self._brokers, self._controllers))
-            barring = (row for row in upon if self._kraft or not sides(row))
+            asks_nothing = (row for row in upon if not only_hears_nothing(row, name))
+            barring = (row for row in asks_nothing if self._kraft or not sides(row))
             self._barred[leader] = Intervals(self._barring_times(barring, name))
         return min([to_ns, *(begun for begun, _ in self._barred[leader].meeting(to_ns, to_ns))])
 
@@ -357,7 +360,7 @@ class Acting:
             hits = [row for row in self._faults if name in hit(row, self._brokers)]
             self._struck[leader] = (
                 Intervals(self._kept_by(upon, leader, name)),
-                sorted(map(_felt_ns, [*upon, *hits])),
+                sorted(map(self._felt_ns, [*upon, *hits])),
             )
         return self._struck[leader]
 
@@ -386,11 +389,16 @@ class Acting:
         in_sync = Intervals((one.from_ns, one.to_ns) for one in known.spans if broker in one.isr and one.leader >= 0)
         begins = [*(since for since, _ in in_sync), NEVER]
         for row in rows:
-            begun, over_ns = _felt_ns(row), self._over(row, name)
+            begun, over_ns = self._felt_ns(row), self._over(row, name)
             back = known.heard_ns(name, over_ns) if _ends(row) and known.reported(name) else over_ns
             if begun <= over_ns:
                 joined = begins[bisect_left(begins, min(back, NEVER))]
                 yield begun, min(over_ns + COMES_BACK_NS, joined, in_sync.next(back + known.lag_ns, NEVER))
+
+    def _felt_ns(self, row: Row) -> int:
+        """The time from which a fault can prevent a broker's election. A silent broker first has to lose its session
+        (by the reports, which may be late: a lag earlier)."""
+        return int(row["injecting_ns"]) + (0 if _ends(row) else max(self._silence_ns - LAG_NS, 0))
 
     def _over(self, row: Row, name: str) -> int:
         """When a fault was over for one of its nodes at the earliest: its process had been started again, or it
@@ -460,11 +468,6 @@ def _elected_by_hand_by(row: Row) -> int:
     """The time by which an election requested by hand had happened and was reported; NEVER if the request was not
     answered, because it may have waited."""
     return NEVER if row["injected_ns"] is None else over(row) + LAG_NS
-
-
-def _felt_ns(row: Row) -> int:
-    """The time from which a fault can prevent a broker's election. A silent broker first has to lose its session."""
-    return int(row["injecting_ns"]) + (0 if _ends(row) else _SESSION_NS)
 
 
 def _ends(row: Row) -> bool:

@@ -46,6 +46,7 @@ from harness.core.faults import (
     acted_on,
     does,
     hits_heartbeats,
+    split_by_end,
     supposing_it_acted,
 )
 from harness.core.guarantees import Configuration
@@ -564,11 +565,11 @@ def elections(
     they are known to have acted. ``supposed``: the faults that may have kept reports back, by default also those of
     which nobody knows whether they acted."""
     lag_ns = LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS
-    faults, brokers, partly = list(faults), frozenset(names.values()), _partly_told(observations)
+    faults, brokers, partly = split_by_end(faults), frozenset(names.values()), _partly_told(observations)
     if partly:
         observations = _without_epochs_of(partly, observations)
         seen = spans_of(observations)
-    supposed = [*(map(supposing_it_acted, faults) if supposed is None else supposed)]
+    supposed = [*map(supposing_it_acted, faults)] if supposed is None else split_by_end(supposed)
     kraft = configuration.metadata == "kraft"
     propagation = Propagation(brokers, kraft, lag_ns, reported_controllers(observations, names))
     behind = BehindTimes(supposed, propagation)

@@ -17,6 +17,7 @@ from checkers.evidence.written import LeaderWrites
 from harness.core.faults import Does, Row, acted_on, does, started
 from harness.core.guarantees import Configuration, asked_by_hand
 from harness.core.topology import broker_name
+from harness.history.run_file import QUICK_SILENCE_NS
 
 _TIMES_OF_FAULT = ("injecting_ns", "injected_ns", "healing_ns", "healed_ns")
 
@@ -32,7 +33,8 @@ class Evidence:
     may belong to writes not known to be there (checkers/evidence/spare_offsets.py); ``written``: how much of its part
     of the final log a term's leader may have written by a time. ``end_ns``: the end of all writes.
     ``coordinated``: there were transactions, and the log of their coordinator is not observed. ``controllers``: the
-    names of the controllers, or of the ZooKeeper nodes.
+    names of the controllers, or of the ZooKeeper nodes. ``silence_ns``: the shortest silence after which they may
+    replace a leader (RunFile.silence_ns).
     """
 
     configuration: Configuration
@@ -48,6 +50,7 @@ class Evidence:
     last_replica_guarded: bool = False
     coordinated: bool = False
     controllers: frozenset[str] = frozenset()
+    silence_ns: int = QUICK_SILENCE_NS
     _moments: dict[Partition, Offsets] = field(default_factory=dict)
     _edges: dict[Partition, Offsets] = field(default_factory=dict)
     _behind: dict[int, BehindTimes] = field(default_factory=dict)
@@ -110,7 +113,8 @@ class Evidence:
         key = elections.of, supposed
         if key not in self._acting:
             behind = self._behind_times(elections.propagation, supposed)
-            self._acting[key] = Acting(elections, self.faults[supposed], behind, self.controllers)
+            faults = self.faults[supposed]
+            self._acting[key] = Acting(elections, faults, behind, self.controllers, self.silence_ns)
         return self._acting[key]
 
     def _behind_times(self, propagation: Propagation, supposed: int) -> BehindTimes:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import History
 from harness.core.anomalies import DUPLICATED, Anomaly
 from harness.core.clock import MS_NS
-from harness.core.faults import Does, Row, acted_on, by_end, does, kept_from_clients, may_keep_answers, stops
+from harness.core.faults import Does, Row, acted_on, does, kept_from_clients, may_keep_answers, split_by_end, stops
 from harness.history.run_file import Origin, RunFile
 from harness.history.schema import FRESH_NS
 
@@ -312,7 +312,7 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
             leaders = ({its.names.get(term.leader)} for term in terms)
             led = [*zip(begun, over, leaders, strict=True)]
         near, holding = [], []
-        for row in chain.from_iterable(map(by_end, faults)):
+        for row in split_by_end(faults):
             injecting_ns, felt_ns = _felt(row)
             held = any(does(row, what) for what in _HOLDS_BACK)
             # (What hit a broker counts from when that broker led on: clients had nothing to do with it before. It

@@ -26,7 +26,7 @@ from checkers.evidence.spare_offsets import InFlight, disturbed, spare_offsets, 
 from checkers.evidence.store import AnomalyStore, StoredRows
 from checkers.evidence.written import WriteCounter
 from harness.core.anomalies import Gone
-from harness.core.faults import Row, in_doubt, supposing_it_acted
+from harness.core.faults import Row, in_doubt, split_by_end, supposing_it_acted
 from harness.core.guarantees import Ruling
 from harness.history.run_file import FINAL_READ, RunFile
 from harness.history.schema import TRANSACTION
@@ -49,6 +49,7 @@ def observed(stored: StoredRun, seen: Sequence[Span]) -> Evidence:
         coordinated=stored.count("transactions") > 0,
         last_replica_guarded=run.features.get(_ELR, 0) > 0,
         controllers=run.controllers,
+        silence_ns=run.silence_ns,
     )
 
 
@@ -96,7 +97,9 @@ def over_ns(run: RunFile, last_ns: int) -> int:
 
 
 def possible_faults(faults: Sequence[Row]) -> list[Sequence[Row]]:
-    """The faults of a run; and, if the effect of some is not known, a second list that assumes that they acted."""
+    """The faults of a run, those that ended earlier on some of their nodes as a row for each end; and, if the effect of
+    some is not known, a second list that assumes that they acted."""
+    faults = split_by_end(faults)
     doubtful = any(map(in_doubt, faults))
     return [faults, *([[supposing_it_acted(row) for row in faults]] if doubtful else [])]
 

@@ -6,8 +6,9 @@ Some runs record ``delays: false`` for kinds that do delay traffic: lost packets
 """
 
 import json
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from enum import StrEnum
+from itertools import chain
 from typing import Any
 
 from harness.core.topology import Plane, Role
@@ -141,6 +142,11 @@ def by_end(row: Row) -> list[Row]:
     return [row] if len(apart) <= 1 else [_limited_to(row, names, at_ns) for at_ns, names in apart.items()]
 
 
+def split_by_end(rows: Iterable[Row]) -> list[Row]:
+    """Rows of faults; one that ended earlier on some of its nodes is a row for each end."""
+    return [*chain.from_iterable(map(by_end, rows))]
+
+
 def _limited_to(row: Row, names: list[str], ended_ns: int | None) -> Row:
     """The row of a fault for some of its nodes, on which it ended at this time."""
     lists = ("nodes_without_effect", "nodes_not_known")
@@ -178,6 +184,13 @@ def loses(row: Row, sender: str, receiver: str) -> bool:
         return False
     lost = opposite(row) if row.get("both_ways") else opposite(row)[:1]
     return any(sender in senders and receiver in receivers for senders, receivers in lost)
+
+
+def only_hears_nothing(row: Row, name: str) -> bool:
+    """Whether a cut in one direction drops what is sent to a node, and nothing that it sends."""
+    both = sides(row)
+    one_way = bool(both) and row.get("both_ways") is False
+    return one_way and name in both[1] and name not in both[0]
 
 
 def _alone(row: Row) -> bool:

@@ -28,6 +28,14 @@ FINAL_READ = "final read"
 #: The default of request.timeout.ms.
 _REQUEST_MS = 30_000
 
+#: A broker's session and the time between its heartbeats, in clusters that the harness brings up, unless the scenario
+#: sets others (harness/cluster/kafka_config.py). ZooKeeper's clients send one at least every third of a session.
+SESSION_MS, HEARTBEAT_MS = 6_000, 1_000
+_SESSION, _HEARTBEAT = "broker.session.timeout.ms", "broker.heartbeat.interval.ms"
+_ZOOKEEPER_SESSION = "zookeeper.session.timeout.ms"
+#: The silence after which a broker of such a cluster may be replaced as leader.
+QUICK_SILENCE_NS = (SESSION_MS - HEARTBEAT_MS) * MS_NS
+
 #: The last second of the year 9999: there is no later date.
 _LAST_DATE_NS = 253_402_300_799 * SECOND_NS
 
@@ -240,6 +248,16 @@ class RunFile(_Part):
         """The shortest time after which a producer sends an unanswered request again."""
         configured = (settings.get("request.timeout.ms") for settings in self.workers("sends").values())
         return min([_REQUEST_MS, *(int(ms) for ms in configured if ms is not None)]) * MS_NS
+
+    @property
+    def silence_ns(self) -> int:
+        """The shortest silence of a broker after which the controllers may hold it for dead: its session, without the
+        time between two heartbeats."""
+        config = (self.scenario.get("cluster") or {}).get("config") or {}
+        if self.configuration.metadata != "kraft":
+            return int(config.get(_ZOOKEEPER_SESSION, SESSION_MS)) * MS_NS * 2 // 3
+        session_ms, heartbeat_ms = int(config.get(_SESSION, SESSION_MS)), int(config.get(_HEARTBEAT, HEARTBEAT_MS))
+        return max(session_ms - heartbeat_ms, 0) * MS_NS
 
     def text(self) -> str:
         """The text of run.json."""

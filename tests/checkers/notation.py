@@ -16,6 +16,7 @@ place r1 commit @2 failed … and its commit was refused
 killed r1                 a step of the timeline killed this process of reader 1 (i1: its second incarnation)
 end 0..2                  the log of p0 began at 0 and ended at 2, and was read completely (also: read 1; partition: p1)
 fault cut b1,b2 3..9      injected at 3 s, healed at 9 s (3..: never healed); also: kind=wipe, missed, without=b2
+fault p b1,b2 3..9 kind=pause ended=b2:5        on b2 it had ended at 5 s
                           … unknown=b2: not known whether it acted there; unknown: not known whether it was injected
 fault cut b1,b2 3..9 from=b1 to=b2 plane=all    … a cut between two sides, of all traffic
                           … one-way: only of what b1 sends
@@ -186,6 +187,8 @@ class HandHistory:
         without = [node for word in more if word.startswith("without=") for node in word[8:].split(",")]
         unknown = [node for word in more if word.startswith("unknown=") for node in word[8:].split(",")]
         without += unknown
+        early = (word[6:].split(":") for word in more if word.startswith("ended="))
+        ended = {name: int(float(at) * SECOND) for name, at in early}
         self.rows["faults"].append(
             {
                 "fault": name,
@@ -202,7 +205,12 @@ class HandHistory:
                 "both_ways": "one-way" not in more if any(map(_is_side, more)) else None,
                 "cuts_clients": next((word == "clients=cut" for word in more if word.startswith("clients=")), None),
                 "plane": next((word[6:] for word in more if word.startswith("plane=")), None),
-                "evidence": json.dumps({"election": "unclean", **self._place(more)} if "unclean" in more else {}),
+                "evidence": json.dumps(
+                    {
+                        **({"election": "unclean", **self._place(more)} if "unclean" in more else {}),
+                        **({"ended": ended} if ended else {}),
+                    }
+                ),
             }
         )
 
@@ -237,6 +245,11 @@ def _is_side(word: str) -> bool:
     return word.startswith(("from=", "to="))
 
 
+#: The clusters of hand histories: their brokers may be replaced as leaders when they were silent for SILENCE_NS.
+SESSIONS = {"broker.session.timeout.ms": 4000, "zookeeper.session.timeout.ms": 4500}
+SILENCE_NS = 3 * SECOND
+
+
 def by_hand(*lines: str) -> HandHistory:
     """One hand history."""
     return HandHistory().add(lines)
@@ -262,7 +275,7 @@ def write(run: Path, histories: Iterable[HandHistory], **settings: Any) -> RunFi
         **{
             "run": "by-hand/1",
             "scenario_name": "by-hand",
-            "scenario": {},
+            "scenario": {"cluster": {"config": SESSIONS}},
             "configuration": Configuration(**{"version": "4.3.1", **rest}),
             "state": State.RECORDED,
             "killed": [process for one in listed for process in one.killed],

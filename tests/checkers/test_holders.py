@@ -37,7 +37,7 @@ from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
 from harness.history.schema import OBSERVATIONS, SENDS, TRANSACTIONS
 from harness.history.stored_run import StoredRun
-from tests.checkers.notation import SECOND, HandHistory, by_hand, write
+from tests.checkers.notation import SECOND, SILENCE_NS, HandHistory, by_hand, write
 
 NAMES = {1: "b1", 2: "b2", 3: "b3", 4: "b4"}
 TRIAL = ("trial", 0)
@@ -68,6 +68,7 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
         end_ns=max(sent, default=0),
         coordinated=bool(told.rows["transactions"]),
         controllers=frozenset({"c1"}),
+        silence_ns=SILENCE_NS,
     )
     again = [row for row in told.rows["sends"] if row["outcome"] == "ok" and row["offset"] is not None]
     table = pa.Table.from_pylist([{name: row[name] for name in _SENT.names} for row in again], _SENT)
@@ -86,7 +87,8 @@ def acting_on(
     known: Elections, faults: Sequence[Row], kraft: bool = True, controllers: frozenset[str] = frozenset()
 ) -> Acting:
     """These faults, as they acted on a partition."""
-    return Acting(known, faults, BehindTimes(faults, replace(known.propagation, kraft=kraft)), controllers)
+    behind = BehindTimes(faults, replace(known.propagation, kraft=kraft))
+    return Acting(known, faults, behind, controllers, SILENCE_NS)
 
 
 def told_of_gone(told: HandHistory) -> Callable[[dict[str, Any]], dict[str, Any] | None]:
@@ -141,7 +143,9 @@ def in_hole(told: HandHistory, send: dict[str, Any]) -> bool:
     return min(below, above) >= 0 and there[below] == there[above]
 
 
-def decided(*lines: str, anomaly: Anomaly = LOST, guarded: bool = False, **settings: Any) -> Decision:
+def decided(
+    *lines: str, anomaly: Anomaly = LOST, guarded: bool = False, silence_ns: int = SILENCE_NS, **settings: Any
+) -> Decision:
     """What is decided of the record r."""
     told = by_hand(*lines)
     known = evidence(told, **settings)
@@ -163,7 +167,8 @@ def decided(*lines: str, anomaly: Anomaly = LOST, guarded: bool = False, **setti
         in_transaction=send["transaction"] is not None,
         fetched_ns=None if last is None else last - HANDED_ON_NS,
     )
-    return holders.decided(Evidence(**{**vars(known), "last_replica_guarded": guarded}), anomaly, case)
+    known = Evidence(**{**vars(known), "last_replica_guarded": guarded, "silence_ns": silence_ns, "_acting": {}})
+    return holders.decided(known, anomaly, case)
 
 
 def names(brokers: frozenset[int]) -> list[int]:

@@ -1054,3 +1054,62 @@ def test_an_epoch_that_nobody_had_reported_is_newer_though_a_broker_that_may_be_
     lines += ["saw b2 @26.2 leader=-1 epoch=1 isr=2", *saw("b3", "26..60", 3, 2, "3"), *saw("b2", "28..60", 3, 2, "3")]
     log = [line.replace("e1", "e2") for line in CUT]
     assert decided("send r ok @5 t15..16", *lines, *log, **UNCLEAN).standing is UNDECIDED
+
+
+#: b1, which leads with b2 in the ISR, is stopped at 20.2 s, and b3 elected at once.
+STOPPED = [
+    *saw("b1,b3", "0..20", 1, 0, "1,2"),
+    "fault k b1 20.2..60 kind=stop",
+    *saw("b3", "21..60", 3, 1, "3"),
+    *saw("b2", "45..60", 3, 1, "3"),
+    *CUT,
+]
+
+
+@pytest.mark.parametrize("kind", ["pause", "isolate plane=all clients=cut"])
+@pytest.mark.parametrize(("when", "standing"), [("17..19.1", UNDECIDED), ("17..40", UNDECIDED), ("12..40", PERMITTED)])
+def test_who_kept_its_session_could_be_elected(when: str, standing: Standing, kind: str) -> None:
+    """b2 was silent before the election of b3, for less than a session or for longer."""
+    lines = [*STOPPED, *saw("b2", f"0..{int(when[:2]) - 1}", 1, 0, "1,2"), f"fault f b2 {when} kind={kind}"]
+    assert decided(SENT, *lines, silence_ns=5 * SECOND, **UNCLEAN).standing is standing
+
+
+def test_sessions_may_be_shorter() -> None:
+    lines = [*STOPPED, *saw("b2", "0..16", 1, 0, "1,2"), "fault f b2 17..40 kind=pause"]
+    assert decided(SENT, *lines, silence_ns=2 * SECOND, **UNCLEAN).standing is PERMITTED
+
+
+@pytest.mark.parametrize("faults", [["fault p b1,b2 14..80 kind=pause ended=b2:16"], ["p1 b1 14..80", "p2 b2 14..16"]])
+def test_a_fault_that_ended_earlier_on_a_broker_does_not_prevent_its_election(faults: list[str]) -> None:
+    """No client hears b2; it runs again long before b3 is elected."""
+    lines = [*saw("b1", "0..13", 1, 0, "1,2"), *saw("b2", "0..12", 1, 0, "1,2"), *saw("b3", "0..25", 1, 0, "1,2")]
+    lines += ["fault c b2 13..84 kind=isolate plane=client", *saw("b3", "26..90", 3, 1, "3")]
+    lines += [*saw("b1,b2", "85..90", 3, 1, "3"), *CUT]
+    lines += [one if one.startswith("fault") else f"fault {one} kind=pause" for one in faults]
+    assert decided(SENT, *lines, **UNCLEAN).standing is UNDECIDED
+
+
+@pytest.mark.parametrize("faults", [["fault p b1,b3 14..80 kind=pause ended=b1:16"], ["p1 b1 14..16", "p3 b3 14..80"]])
+def test_a_leader_on_which_a_fault_ended_earlier_may_have_admitted_others(faults: list[str]) -> None:
+    """No client hears b1 and b3; b1 leads on from 16 s to 25.2 s, and b2 is elected."""
+    lines = [*saw("b1,b3", "0..13", 1, 0, "1,3"), *saw("b2", "0..25", 1, 0, "1,3")]
+    lines += ["fault c b1,b3 13..84 kind=isolate plane=client", "fault s b1 25.2..90 kind=stop"]
+    lines += [*saw("b2", "26..90", 2, 1, "2"), *saw("b1,b3", "91..95", 2, 1, "2"), *CUT]
+    lines += [one if one.startswith("fault") else f"fault {one} kind=pause" for one in faults]
+    assert decided(SENT, *lines, acks="1", unclean_election=False).standing is UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("cut", "standing"),
+    [
+        ("from=c1 to=b1 plane=controller one-way", UNDECIDED),
+        ("from=b1 to=c1 plane=controller one-way", PERMITTED),
+        ("from=c1 to=b1 plane=controller", PERMITTED),
+    ],
+    ids=["no answers", "no requests", "neither"],
+)
+def test_a_leader_that_gets_no_answers_may_have_admitted_others(cut: str, standing: Standing) -> None:
+    """Nobody hears b1 from 18 s on, when it is alone in the ISR; b3 is elected."""
+    lines = [*saw("b1,b2,b3", "0..18", 1, 0, "1"), "fault s b1,b2,b3 18..27 kind=isolate plane=client"]
+    lines += [f"fault c b1,c1 18..60 {cut}", *saw("b2,b3", "27..60", 3, 1, "3"), *CUT]
+    assert decided(SENT, *lines, **UNCLEAN).standing is standing

@@ -5,9 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from harness.cluster.kafka_config import QUICK_KRAFT, QUICK_ZOOKEEPER
+from harness.core.clock import SECOND_NS
 from harness.core.errors import HistoryError
 from harness.core.guarantees import Configuration
-from harness.history.run_file import RUN_FILE, Limits, NodeAddress, RunFile, State, StepReport
+from harness.history.run_file import (
+    HEARTBEAT_MS,
+    QUICK_SILENCE_NS,
+    RUN_FILE,
+    SESSION_MS,
+    Limits,
+    NodeAddress,
+    RunFile,
+    State,
+    StepReport,
+)
 
 
 def run_file(**more: object) -> RunFile:
@@ -113,3 +125,29 @@ def test_who_writes_a_table_is_known_by_what_the_run_says_and_of_an_earlier_one_
     assert told.workers("sends") == {1: {}, 2: {"acks": "all"}}
     assert [*told.workers("positions")] == [3]
     assert [*told.workers()] == [1, 2, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "config", "seconds"),
+    [
+        ("kraft", None, 5),
+        ("kraft", {"broker.session.timeout.ms": 9000, "broker.heartbeat.interval.ms": "2000"}, 7),
+        ("kraft", {"zookeeper.session.timeout.ms": 9000}, 5),
+        ("kraft", {"broker.session.timeout.ms": 500}, 0),
+        ("zookeeper", None, 4),
+        ("zookeeper", {"zookeeper.session.timeout.ms": "18000", "broker.session.timeout.ms": 9000}, 12),
+    ],
+)
+def test_a_broker_is_held_for_dead_when_its_session_may_be_over(
+    metadata: str, config: dict[str, object] | None, seconds: int
+) -> None:
+    scenario = {"cluster": {"config": config} if config else {}}
+    configuration = Configuration(version="3.9.1", metadata=metadata)
+    run = RunFile(run="s/1", scenario_name="s", scenario=scenario, configuration=configuration)
+    assert run.silence_ns == seconds * SECOND_NS
+
+
+def test_sessions_are_those_of_the_clusters_that_the_harness_brings_up() -> None:
+    kraft = (int(QUICK_KRAFT[f"broker.{key}.ms"]) for key in ("session.timeout", "heartbeat.interval"))
+    assert (*kraft, int(QUICK_ZOOKEEPER["zookeeper.session.timeout.ms"])) == (SESSION_MS, HEARTBEAT_MS, SESSION_MS)
+    assert run_file().silence_ns == QUICK_SILENCE_NS

@@ -680,7 +680,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ('if row["effective"] and asked_by_hand', "if asked_by_hand", "an election by hand that failed happened"),
         (
-            'int(row["injecting_ns"]) + (0 if _ends(row) else _SESSION_NS)',
+            'int(row["injecting_ns"]) + (0 if _ends(row) else max(self._silence_ns - LAG_NS, 0))',
             'int(row["injecting_ns"])',
             "a silent broker loses its session at once",
         ),

@@ -21,6 +21,7 @@ from checkers.evidence.standing import begun_at, delivered, possible_faults
 from checkers.evidence.written import WriteCounter
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.history.schema import OBSERVATIONS, SENDS, Outcome, Phase
+from tests.checkers.notation import SECOND
 from tests.simulated.faults import CONTROLLER
 from tests.simulated.log import Record
 from tests.simulated.play import Played
@@ -49,6 +50,7 @@ def evidence(played: Played) -> Evidence:
         end_ns=max(times, default=0),
         last_replica_guarded=played.settings.elr,
         controllers=frozenset({CONTROLLER}),
+        silence_ns=played.settings.session_ns - SECOND,
     )
     known = replace(known, delivered=delivered(vanished, known))
     told = [row for row in sends if row["outcome"] == Outcome.OK and row["offset"] is not None]

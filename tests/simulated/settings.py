@@ -153,6 +153,7 @@ class Settings:
                 "config": {
                     "replica.lag.time.max.ms": self.lag_ns // MS,
                     "broker.session.timeout.ms": self.session_ns // MS,
+                    "zookeeper.session.timeout.ms": self.session_ns // MS,
                 },
             },
             "topic": {
