@@ -20,6 +20,7 @@ from checkers.checker import Checker
 from checkers.evidence.causes import found_ranges, runs, terms_led
 from checkers.evidence.circumstances import all_may_have_moved
 from checkers.evidence.copies import without_late_copies
+from checkers.evidence.decision import WORST_FIRST
 from checkers.evidence.faults import active
 from checkers.evidence.holes import known_holes, unread
 from checkers.evidence.leadership import Partition, who_led
@@ -162,13 +163,15 @@ def _failed_checkers(results: Path, failures: Mapping[str, Exception]) -> list[P
 
 
 def rule(history: History, checker: Checker, found: StoredRows, ranges: Sequence[RecordRange]) -> Ruling:
-    """The standing of a checker's anomaly, of which ``found`` are all rows, under the run's configuration. The standing
-    of a loss is the worst of its records."""
+    """The standing of a checker's anomaly, of which ``found`` are all rows, under the run's configuration: the worst of
+    its records."""
     if not checker.anomaly.judged_by_record:
         possible = [checker.happened(history, faults, found) for faults in possible_faults(history.faults)]
         if all_may_have_moved(history, found):
-            possible.append(replace(possible[0], moved_unseen=True))
-        return standing(checker.anomaly, history.run_file.configuration, *possible)
+            possible.append([replace(one, moved_unseen=True) for one in possible[0]])
+        configuration = history.run_file.configuration
+        rulings = (standing(checker.anomaly, configuration, *ways) for ways in zip(*possible, strict=True))
+        return min(rulings, key=lambda ruling: WORST_FIRST.index(ruling.standing))
     ruling, count, total = worst_ruling(ranges)
     of_some = f"{count} of them: " if count < total else ""
     return replace(ruling, because=f"{of_some}{ruling.because}")

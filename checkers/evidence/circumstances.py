@@ -1,13 +1,16 @@
 """What happened in a run, for anomalies whose standing does not depend on single records. An entry of the catalogue
-(checkers/catalogue.py) names the function of its anomaly."""
+(checkers/catalogue.py) names the function of its anomaly. Where several things may have happened, each to some of the
+records, it is a list."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.late import IN_FLIGHT, late_copies
-from checkers.evidence.reach import Resent, cut_off, given_up_beside, resent
+from checkers.evidence.late import LATE, late_copies
+from checkers.evidence.overtaken import may_have_come_late
+from checkers.evidence.reach import LateCopies, Resent, cut_off, given_up_beside, resent
 from checkers.evidence.store import StoredRows
 from checkers.history import History
 from harness.core.anomalies import DUPLICATED, REORDERED, Anomaly
@@ -15,54 +18,73 @@ from harness.core.faults import Row
 from harness.core.guarantees import Circumstances
 
 #: Takes the history, its faults, and all rows that were found of the anomaly.
-Happened = Callable[[History, Sequence[Row], StoredRows], Circumstances]
+Happened = Callable[[History, Sequence[Row], StoredRows], list[Circumstances]]
 
 
-def nothing(_history: History, _faults: Sequence[Row], _found: StoredRows) -> Circumstances:
+def nothing(_history: History, _faults: Sequence[Row], _found: StoredRows) -> list[Circumstances]:
     """Nothing: no event excuses the anomaly."""
-    return Circumstances()
+    return [Circumstances()]
 
 
-def of_duplicated(history: History, faults: Sequence[Row], found: StoredRows) -> Circumstances:
+def of_duplicated(history: History, faults: Sequence[Row], found: StoredRows) -> list[Circumstances]:
     """Why records may have been written twice: they were sent again; or their idempotent producer gave up another one
     beside them."""
     if not history.run_file.configuration.idempotence:
-        return _sent_again(history, faults, DUPLICATED, found)
+        return [_sent_again(history, faults, DUPLICATED, found)]
     beside = given_up_beside(history, found) and not len(late_copies(history, DUPLICATED, found, faults))
-    return Circumstances(given_up_beside=beside)
+    return [Circumstances(given_up_beside=beside)]
 
 
-def of_reordered(history: History, faults: Sequence[Row], found: StoredRows) -> Circumstances:
-    """Why records may have come late: they were sent again, or nobody waited for them any more."""
-    acknowledged = (piece["acknowledged_ns"] for piece in found.pieces(IN_FLIGHT))
-    unanswered = history.run_file.configuration.acks == "0" or not any(len(one.drop_null()) for one in acknowledged)
-    return replace(_sent_again(history, faults, REORDERED, found), unanswered=unanswered)
+def of_reordered(history: History, faults: Sequence[Row], found: StoredRows) -> list[Circumstances]:
+    """Why records may stand behind later ones: they were sent again, or (of those that no broker acknowledged) nobody
+    waited for them any more."""
+    acknowledged = pc.field("acknowledged_ns").is_valid()
+    answered = 0 if history.run_file.configuration.acks == "0" else found.count_of(acknowledged)
+    happened = [_sent_again(history, faults, REORDERED, found, acknowledged)] if answered else []
+    if answered < found.count:
+        unanswered = None if not answered else pc.field("acknowledged_ns").is_null()
+        late = not history.run_file.configuration.idempotence and may_have_come_late(history, faults, found)
+        again = _sent_again(history, faults, REORDERED, found, unanswered, _none_acknowledged)
+        happened.append(replace(again, came_late=late))
+    return happened
 
 
-def _sent_again(history: History, faults: Sequence[Row], anomaly: Anomaly, found: StoredRows) -> Circumstances:
+def _none_acknowledged(*_: object) -> pa.Table:
+    """What was never acknowledged was not appended after that."""
+    return LATE.empty_table()
+
+
+def _sent_again(
+    history: History,
+    faults: Sequence[Row],
+    anomaly: Anomaly,
+    found: StoredRows,
+    wanted: pc.Expression | None = None,
+    copies: LateCopies = late_copies,
+) -> Circumstances:
     never = Resent(again=False, elected=False)
-    sent = never if history.run_file.configuration.idempotence else resent(history, anomaly, found, faults)
+    idempotent = history.run_file.configuration.idempotence
+    sent = never if idempotent else resent(history, anomaly, found, faults, copies, wanted)
     return Circumstances(
         elected=sent.elected, resent=sent.again, held_back=sent.held, too_many_copies=sent.too_many_copies
     )
 
 
-def of_two_owners(history: History, faults: Sequence[Row], found: StoredRows) -> Circumstances:
+def of_two_owners(history: History, faults: Sequence[Row], found: StoredRows) -> list[Circumstances]:
     """Whether a fault cut the members of a group off from its coordinator, or may have."""
-    return Circumstances(
-        cut_off=cut_off(history, faults, found), may_be_cut_off=cut_off(history, faults, found, perhaps=True)
-    )
+    cut = [cut_off(history, faults, found, perhaps) for perhaps in (False, True)]
+    return [Circumstances(cut_off=cut[0], may_be_cut_off=cut[1])]
 
 
-def of_unseen(history: History, _faults: Sequence[Row], _found: StoredRows) -> Circumstances:
+def of_unseen(history: History, _faults: Sequence[Row], _found: StoredRows) -> list[Circumstances]:
     """Whether the logs were read when all was over."""
-    return Circumstances(final_read=history.run_file.final_read)
+    return [Circumstances(final_read=history.run_file.final_read)]
 
 
-def of_missed(_history: History, _faults: Sequence[Row], found: StoredRows) -> Circumstances:
+def of_missed(_history: History, _faults: Sequence[Row], found: StoredRows) -> list[Circumstances]:
     """How many records were missed though their member lived, and knew what it had committed."""
     excused = sum(pc.sum(pc.or_(piece["died"], piece["unanswered"])).as_py() for piece in found.pieces())
-    return Circumstances(missed_by_the_living=found.count - excused)
+    return [Circumstances(missed_by_the_living=found.count - excused)]
 
 
 def all_may_have_moved(history: History, found: StoredRows) -> bool:

@@ -36,7 +36,7 @@ _OWNED = pa.schema([("since_ns", pa.int64()), ("other_until_ns", pa.int64())])
 _NAMED = ["observer", "at_ns", "coordinator"]
 
 #: How long a healed fault may have after-effects: brokers start, leaders change, clients connect again.
-_FELT_NS = 10_000_000_000
+FELT_NS = 10_000_000_000
 
 #: A record, with the time in which it was in flight; the same with its producer; and with its copies.
 _RECORD_IN_FLIGHT = pa.schema([*IN_FLIGHT, ("record_id", pa.int64())])
@@ -45,6 +45,9 @@ _COPIES_IN_FLIGHT = pa.schema([*_RECORD_IN_FLIGHT, ("copies", pa.int64()), ("whi
 
 #: Faults that may hold back a request until another one with the same record was answered.
 _HOLDS_BACK = (Does.CUTS, Does.DELAYS, Does.HALTS_PROCESS)
+
+#: Finds the copies that were appended after their acknowledgement.
+LateCopies = Callable[[History, Anomaly, StoredRows, Sequence[Row]], pa.Table]
 
 #: The error of a record that librdkafka gave up.
 _GIVEN_UP = "_MSG_TIMED_OUT"
@@ -71,7 +74,7 @@ def cut_off(history: History, faults: Sequence[Row], two_owners: StoredRows, per
         windows = [(begun, over + session_ns) for begun, over in map(_felt, filter(_may_have_acted, faults))]
     else:
         windows = [(row["healing_ns"], row["healed_ns"]) for row in _ending_sessions(history, faults, session_ns)]
-    felt = Intervals((since, until + _FELT_NS) for since, until in windows)
+    felt = Intervals((since, until + FELT_NS) for since, until in windows)
     owned = (zip(*(piece[name].to_pylist() for name in _OWNED.names), strict=True) for piece in pieces)
     return all(felt.cover(since, until) for times in owned for since, until in times)
 
@@ -157,7 +160,7 @@ def written_beside(history: History, duplicated: StoredRows) -> pa.Array:
 
 def _beside(history: History, duplicated: StoredRows) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
     """The duplicated records, each with whether its producer gave up another record while it was in flight."""
-    others, rows = given_up(history), _until_reported(history, duplicated, SENT_BY)
+    others, rows = given_up(history), until_reported(history, duplicated, SENT_BY)
     known = pc.and_(pc.is_valid(rows["worker"]), pc.is_valid(rows["sent_ns"])).to_numpy()
     beside = np.zeros(len(rows), bool)
     if len(others):
@@ -237,7 +240,8 @@ def resent(
     anomaly: Anomaly,
     found: StoredRows,
     faults: Sequence[Row],
-    copies: Callable[[History, Anomaly, StoredRows, Sequence[Row]], pa.Table] = late_copies,
+    copies: LateCopies = late_copies,
+    wanted: pc.Expression | None = None,
 ) -> Resent:
     """Whether records were ``found`` twice, or late, because they were sent again.
 
@@ -245,7 +249,7 @@ def resent(
     requests back, so that the first request arrived after the second; but no request waits for a broker that had not
     led yet. With acks=0 a request is over when it was written to the connection: what is sent again is what no broker
     had received (librdkafka, rd_kafka_send). An imported history does not contain its faults. ``copies``: finds the
-    copies that were appended late.
+    copies that were appended late. ``wanted``: which of the rows to ask about.
     """
     if anomaly is DUPLICATED and history.run_file.configuration.acks == "0":
         return Resent(again=False, elected=False)
@@ -253,7 +257,7 @@ def resent(
         late = copies(history, anomaly, found, faults)
         return Resent(again=not len(late), elected=True, held=bool(len(late)))
     each = disturbances(history, faults)
-    rows = _until_reported(history, found, _COPIES_IN_FLIGHT)
+    rows = until_reported(history, found, _COPIES_IN_FLIGHT, wanted)
     again, elected = (_of_all([rows], each, which) for which in (Disturbances.resent, Disturbances.refused))
     late = copies(history, anomaly, found, faults) if again else ()
     if not len(late):
@@ -269,10 +273,12 @@ def _too_many_copies(rows: pa.Table, each: Mapping[Partition, Disturbances], ret
     return bool(len(more)) and not _of_all([more], each, Disturbances.refused)
 
 
-def _until_reported(history: History, found: StoredRows, columns: pa.Schema) -> pa.Table:
-    """Rows of records. If one was not acknowledged, its ``acknowledged_ns`` is the time when its producer reported that
-    it gave it up: it sends it no more after that. Null if there is a send of it without a report."""
-    rows = pa.concat_tables([columns.empty_table(), *found.pieces(columns)])
+def until_reported(
+    history: History, found: StoredRows, columns: pa.Schema, wanted: pc.Expression | None = None
+) -> pa.Table:
+    """The ``wanted`` rows of records. If one was not acknowledged, its ``acknowledged_ns`` is the time when it was
+    reported as given up: its producer sends it no more after that. Null if there is a send of it without a report."""
+    rows = pa.concat_tables([columns.empty_table(), *found.pieces(columns, wanted)])
     ids = rows["record_id"].filter(pc.is_null(rows["acknowledged_ns"])).combine_chunks()
     if not len(ids):
         return rows
@@ -300,7 +306,7 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
     # (Only a leader that needs a second broker of its ISR may answer with an error after it has written.)
     of_all = history.run_file.configuration.acks_all and history.run_file.configuration.min_insync_replicas > 1
     # (With acks=0 the report comes when the request was written to the connection.)
-    unread_ns = _FELT_NS if history.run_file.configuration.acks == "0" else 0
+    unread_ns = FELT_NS if history.run_file.configuration.acks == "0" else 0
 
     def of(partition: Partition) -> Disturbances:
         its, terms = known.get(partition), known[partition].terms if partition in known else ()
@@ -317,7 +323,7 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
             held = any(does(row, what) for what in _HOLDS_BACK)
             # (What hit a broker counts from when that broker led on: clients had nothing to do with it before. It
             # counts until they know the next leader: one without an answer may ask for it only when it has timed out.)
-            late_ns = max(_FELT_NS, timeout_ns) if held else _FELT_NS
+            late_ns = max(FELT_NS, timeout_ns) if held else FELT_NS
             reached = [
                 (leaders, (max(begun, injecting_ns), min(over + late_ns, felt_ns)))
                 for begun, over, leaders in led
@@ -371,4 +377,4 @@ def during(
 
 
 def _felt(row: Row) -> Window:
-    return row["injecting_ns"], NEVER if row["healed_ns"] is None else row["healed_ns"] + _FELT_NS
+    return row["injecting_ns"], NEVER if row["healed_ns"] is None else row["healed_ns"] + FELT_NS

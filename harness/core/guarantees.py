@@ -131,9 +131,8 @@ class Circumstances:
     A record that is there: ``elected``: another leader was elected while it was in flight. ``resent``: the producer may
     have sent it again before its acknowledgement came. ``held_back``: a copy was appended after the acknowledgement,
     and a fault may have delayed that copy. ``too_many_copies``: a record has more copies than retries allow.
-    ``given_up_beside``: its producer gave up another record while it was in flight. ``unanswered``: none of the records
-    that stand out of order was acknowledged by a broker: their producers gave them up, or waited for no answer
-    (acks=0).
+    ``given_up_beside``: its producer gave up another record while it was in flight. ``came_late``: no broker
+    acknowledged the record, and its request may have come when its producer waited for it no more.
 
     A run: ``cut_off``: when a group's partition had two owners, a fault acted on the group's coordinator or its
     members. ``may_be_cut_off``: a fault acted, but perhaps on other nodes alone. ``final_read``: every log was read to
@@ -156,7 +155,7 @@ class Circumstances:
     held_back: bool = False
     too_many_copies: bool = False
     given_up_beside: bool = False
-    unanswered: bool = False
+    came_late: bool = False
     cut_off: bool = False
     may_be_cut_off: bool = False
     final_read: bool = True
@@ -327,7 +326,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         "given up, and written late",
         (REORDERED,),
-        lambda c, seen: not c.idempotence and seen.unanswered and seen.resent,
+        lambda c, seen: not c.idempotence and seen.came_late,
         "without idempotence: a request that its producer waits for no more may still reach the leader, after the next "
         "one on a new connection",
         "librdkafka, Introduction, Message persistence status (POSSIBLY_PERSISTED); KIP-91",

@@ -808,6 +808,66 @@ SEEN_LATE = ("send a ok t1..2", "send b ok t3..4", "live b @1 r1 t6", "live a @2
 SEEN_OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in SEEN_LATE)
 
 
+#: a, given up, stands behind b. b1 leads.
+B1_LEADS = tuple(saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"))
+#: a is given up after a pause of b1, and comes late; and, after b1 was killed, c is sent again to b2, behind d.
+TWO_CAUSES = (
+    *("send a info t0..4", "send b ok @0 t5..6", "send c ok @3 t56..61", "send d ok @2 t58..60"),
+    *("final b @0 e0", "final a @1 e0", "final d @2 e1", "final c @3 e1", "end 0..4"),
+    *("fault p b1 0..5 kind=pause", "fault k b1 55..65 kind=kill"),
+    *saw("b1,b2,b3", "0..56", 1, 0, "1,2,3"),
+    *saw("b2,b3", "57..66", 2, 1, "2,3"),
+    *saw("b1,b2,b3", "67..80", 2, 1, "1,2,3"),
+)
+
+
+#: a stands behind b, which was acknowledged while a was waited for, and behind c.
+THREE = (
+    *("send a info t0..30", "send b ok @0 t5..6", "send c ok @1 t29..35"),
+    *("final b @0", "final c @1", "final a @2", "end 0..3", *B1_LEADS),
+)
+
+
+def behind(a: str, b: str, *more: str) -> tuple[str, ...]:
+    """a was given up, and stands behind b, which was acknowledged."""
+    return (f"send a info t{a}", f"send b ok @0 t{b}", "final b @0", "final a @1", "end 0..2", *more, *B1_LEADS)
+
+
+@pytest.mark.parametrize(
+    ("lines", "standing"),
+    [
+        (behind("0..4", "4.5..5", "fault p b1 1..6 kind=pause"), Standing.PERMITTED),
+        (behind("0..4", "4.5..5", "fault k b1 1..6 kind=kill"), Standing.VIOLATION),
+        (behind("0..30", "1..2", "fault p b1 0..1 kind=pause"), Standing.VIOLATION),
+        (behind("1..30", "1.5..2", "fault p b1 5..9 kind=pause"), Standing.VIOLATION),
+        (behind("0..4", "50..51", "fault c b1 0..5 kind=isolate clients=cut"), Standing.VIOLATION),
+        (behind("0..4", "14..15", "fault c b1 0..5 kind=isolate clients=cut"), Standing.PERMITTED),
+        (
+            behind("0..4", "4.5..5", "fault p b1 1..6 kind=pause", "fault q b1 1..6 kind=pause unknown"),
+            Standing.PERMITTED,
+        ),
+        (behind("0..40", "40.5..41"), Standing.PERMITTED),
+        (THREE, Standing.VIOLATION),
+        (tuple(line for line in THREE if " b " not in line), Standing.PERMITTED),
+        (TWO_CAUSES, Standing.PERMITTED),
+        (tuple(line.replace("info t0..4", "info t0..9") for line in TWO_CAUSES), Standing.VIOLATION),
+    ],
+    ids=[
+        *("held back", "its process died", "while it was waited for", "a fault after the other was acknowledged"),
+        *("long after the heal", "soon after the heal", "as well, perhaps", "timed out without a fault"),
+        *("another one was acknowledged before", "and no other one", "two causes", "one of two without a cause"),
+    ],
+)
+@pytest.mark.long
+def test_what_nobody_waited_for_may_stand_behind_what_was_sent_after_that(
+    lines: tuple[str, ...], standing: Standing, spark: SparkSession, tmp_path: Path
+) -> None:
+    in_flight = 5 if "send c ok" in " ".join(lines) else 1
+    write(tmp_path, [by_hand(*lines)], idempotence=False, retries=0, max_in_flight=in_flight, acks="1")
+    checkers = [checker for checker in checkers_of(RunFile.read(tmp_path)) if checker.name == "reordered"]
+    assert judge(tmp_path, spark, checkers=checkers).anomalies["reordered"].standing is standing
+
+
 @pytest.mark.parametrize(
     ("anomaly", "lines", "settings", "standing"),
     [

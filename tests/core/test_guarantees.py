@@ -151,8 +151,8 @@ ROWS: list[tuple[str, dict, Circumstances, list[dict]]] = [
     (
         "given up, and written late",
         {"idempotence": False, "retries": 0, "max_in_flight": 1},
-        Circumstances(unanswered=True, resent=True),
-        [{"idempotence": True}, {"unanswered": False}, {"resent": False}],
+        Circumstances(came_late=True),
+        [{"idempotence": True}, {"came_late": False}],
     ),
     (
         "moved by a group",
