@@ -6,8 +6,9 @@ fault was in force on a broker that had to have records of its partition: with a
 with acks=1 one that led. It must have been that by the end of the fault, and after the record was sent. (Or after the
 injection began and a record was sent: then the fault itself took it out, with what it had.) A fault of clients' traffic
 alone takes no record. A fault that destroys data or elects a leader also puts records at risk that were acknowledged
-before it. A fault of a node that is not a broker (a controller, a ZooKeeper) counts for every partition: without that
-node no ISR changes and no leader is elected.
+before it. A cut between two groups reaches a broker if it cuts it from another replica of the partition, or from a
+controller. A fault that leaves no majority of the controllers (or of the ZooKeeper nodes) counts for every partition:
+without them no ISR changes and no leader is elected.
 
 The brokers that had to have a record are the same as for a lost record (checkers/evidence/holders.py): with acks=all
 the brokers in every ISR reported around the acknowledgement, with acks=1 only the leader. All records acknowledged
@@ -16,7 +17,7 @@ within one bin of time (checkers/availability.py) count with the bin's smallest 
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -30,7 +31,19 @@ from checkers.evidence.holders import had_to_have
 from checkers.evidence.intervals import BEFORE, NEVER, Window
 from checkers.evidence.leadership import FRESH_NS, Partition, Span
 from checkers.stretches import Timeline
-from harness.core.faults import Does, Row, acted_on, does, evidence_of, hits_clients_only, in_force_since_ns
+from harness.core.faults import (
+    Does,
+    Row,
+    acted_on,
+    does,
+    evidence_of,
+    hits_clients_only,
+    hits_heartbeats,
+    in_force_since_ns,
+    opposite,
+    sides,
+)
+from harness.core.topology import Role
 
 Flags = npt.NDArray[np.bool_]
 
@@ -46,7 +59,7 @@ def at_risk(writes: Mapping[Partition, Timeline], evidence: Evidence) -> dict[in
     found: Counter[int] = Counter()
     for of, own in writes.items():
         had = _had(evidence, of)
-        risks = [risk for row in effective if (risk := _risk(row, of, had, evidence.names)) is not None]
+        risks = [risk for row in effective if (risk := _risk(row, of, had, evidence)) is not None]
         hit = np.flatnonzero(_bins_hit(own, risks))
         for one, count in zip(_fewest(of, own, hit, evidence), own.acknowledged[hit].tolist(), strict=True):
             found[one] += count
@@ -104,19 +117,36 @@ class _Risk:
     had_ns: int
 
 
-def _risk(fault: Row, of: Partition, had: Mapping[int, list[Window]], brokers: Mapping[int, str]) -> _Risk | None:
+def _risk(fault: Row, of: Partition, had: Mapping[int, list[Window]], evidence: Evidence) -> _Risk | None:
     """None if the fault does not reach a broker that ``had`` to have any by its end, or reaches clients alone."""
     since, until, injecting = in_force_since_ns(fault), over(fault), int(fault["injecting_ns"])
     if not fault["nodes"]:
-        evidence = evidence_of(fault)
-        reaches = (evidence.get("topic"), evidence.get("partition")) == of
+        election = evidence_of(fault)
+        reaches = (election.get("topic"), election.get("partition")) == of
         return _Risk(BEFORE, until, injecting, NEVER) if reaches else None
-    hit = acted_on(fault)
-    mine = [when for broker, times in had.items() if brokers.get(broker) in hit for when in times]
-    ends = [NEVER] if hit - set(brokers.values()) else [end for begin, end in mine if begin <= until]
+    known = evidence.elections.get(of)
+    replicas = {evidence.names.get(broker, "") for broker in (had if known is None else known.replicas)}
+    hit, all_are_hit = _reached(fault, replicas, evidence)
+    mine = [when for broker, times in had.items() if evidence.names.get(broker) in hit for when in times]
+    ends = [NEVER] if all_are_hit else [end for begin, end in mine if begin <= until]
     if hits_clients_only(fault) or not ends:
         return None
     return _Risk(BEFORE if does(fault, Does.DESTROYS_DATA) else since, until, injecting, max(ends))
+
+
+def _reached(fault: Row, replicas: Set[str], evidence: Evidence) -> tuple[frozenset[str], bool]:
+    """Which ``replicas`` of a partition a fault reaches; and whether it leaves no majority of the controllers. (If they
+    are not known, any node that is no broker counts as all of them. With ZooKeeper a broker is the controller.)"""
+    acted, brokers = acted_on(fault) - {Role.CLIENTS}, frozenset(evidence.names.values())
+    controllers = evidence.controllers or acted - brokers
+    if not sides(fault):
+        return acted & replicas, bool(acted & controllers) and 2 * len(controllers - acted) <= len(controllers)
+    decide = controllers if evidence.configuration.metadata == "kraft" else controllers | brokers
+    from_these = replicas | (decide if hits_heartbeats(fault) else frozenset())
+    cut = (one for one, other in opposite(fault) if other & from_these)
+    together = max(len(one & controllers) for one in sides(fault))
+    apart = controllers <= frozenset[str]().union(*sides(fault)) and 2 * together <= len(controllers)
+    return acted & replicas & frozenset[str]().union(*cut), bool(controllers) and apart
 
 
 def _bins_hit(own: Timeline, risks: Iterable[_Risk]) -> Flags:

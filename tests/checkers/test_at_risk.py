@@ -1,6 +1,7 @@
 """How many writes were acknowledged while a fault could take them, and by how few brokers: pure, on small timelines."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -49,12 +50,18 @@ EACH_SECOND = acknowledged(*((n, n + 0.5, 1) for n in range(40)))
 
 
 def told(
-    rows: list[dict[str, Any]], *faults: dict[str, Any], acks: str = "all", own: Timeline = EACH_SECOND
-) -> dict[int, int]:
+    rows: list[dict[str, Any]],
+    *faults: dict[str, Any],
+    acks: str = "all",
+    own: Timeline = EACH_SECOND,
+    controllers: frozenset[str] = frozenset(),
+    metadata: str = "kraft",
+) -> Counter[int]:
     observations = pa.Table.from_pylist(rows, OBSERVATIONS)
-    configuration = Configuration(version="4.3.1", acks=acks)
+    configuration = Configuration(version="3.9.1", acks=acks, metadata=metadata)
     known = elections(observations, spans(observations), BROKERS, configuration, faults)
-    return at_risk({OF: own}, Evidence(configuration, known, BROKERS, possible_faults(faults)))
+    evidence = Evidence(configuration, known, BROKERS, possible_faults(faults), controllers=controllers)
+    return Counter(at_risk({OF: own}, evidence))
 
 
 @pytest.mark.parametrize(
@@ -83,6 +90,45 @@ def test_what_is_acknowledged_while_a_fault_of_a_replica_is_in_force_is_at_risk(
     faults: list[dict[str, Any]], found: dict[int, int]
 ) -> None:
     assert told(WHOLE, *faults) == found
+
+
+def cut(one: list[str], other: list[str], **more: Any) -> dict[str, Any]:
+    """A cut between two groups from 5 to 8 s."""
+    sides = {"cut_from": one, "cut_to": other, "both_ways": True, "plane": "all"}
+    return fault(5, 8, *one, *other, kind="partition", **{**sides, **more})
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        (cut(["b1"], ["b2"]), 3),
+        (cut(["b4"], ["b1"]), 0),
+        (cut(["b4"], ["b1", "b2", "b3"]), 0),
+        (cut(["b4", "clients"], ["b1"]), 0),
+        (cut(["b4"], ["c1"]), 0),
+        (cut(["b1"], ["c1"]), 3),
+        (cut(["b1"], ["c1"], plane="replication"), 0),
+        (cut(["c1"], ["c2"]), 0),
+        (cut(["c1"], ["c2", "c3"]), 0),
+        (cut(["b1", "c1"], ["b4", "c2", "c3"]), 3),
+        (fault(5, 8, "c1"), 0),
+        (fault(5, 8, "c1", "c2"), 3),
+        (fault(5, 8, "b4", "c1", kind="isolate", plane="all"), 0),
+    ],
+)
+def test_a_cut_reaches_whom_it_cuts_from_replicas_or_controllers(row: dict[str, Any], found: int) -> None:
+    """Of three controllers."""
+    assert told(WHOLE, row, controllers=frozenset({"c1", "c2", "c3"})).total() == found
+
+
+def test_two_controllers_that_are_cut_apart_decide_nothing() -> None:
+    assert told(WHOLE, cut(["c1"], ["c2"]), controllers=frozenset({"c1", "c2"})).total() == 3
+
+
+def test_with_zookeeper_any_broker_may_decide() -> None:
+    row = cut(["b4"], ["b1"])
+    assert [told(WHOLE, row, metadata=one).total() for one in ("kraft", "zookeeper")] == [0, 3]
+    assert told(WHOLE, {**row, "plane": "replication"}, metadata="zookeeper").total() == 0
 
 
 def test_it_is_counted_by_the_brokers_of_every_isr_from_its_sending_until_a_second_after() -> None:

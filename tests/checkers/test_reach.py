@@ -809,6 +809,7 @@ SEEN_OVERTAKEN = tuple(line.replace("t3..4", "t1.5..4") for line in SEEN_LATE)
 
 
 #: a, given up, stands behind b. b1 leads.
+PAUSED = "fault p b1 1..6 kind=pause"
 B1_LEADS = tuple(saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"))
 #: a is given up after a pause of b1, and comes late; and, after b1 was killed, c is sent again to b2, behind d.
 TWO_CAUSES = (
@@ -836,7 +837,7 @@ def behind(a: str, b: str, *more: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("lines", "standing"),
     [
-        (behind("0..4", "4.5..5", "fault p b1 1..6 kind=pause"), Standing.PERMITTED),
+        (behind("0..4", "4.5..5", PAUSED), Standing.PERMITTED),
         (behind("0..4", "4.5..5", "fault k b1 1..6 kind=kill"), Standing.VIOLATION),
         (behind("0..30", "1..2", "fault p b1 0..1 kind=pause"), Standing.VIOLATION),
         (behind("1..30", "1.5..2", "fault p b1 5..9 kind=pause"), Standing.VIOLATION),
