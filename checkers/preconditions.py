@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from checkers.evidence.intervals import NEVER
-from checkers.evidence.leadership import Span, leaders
+from checkers.evidence.leadership import COMES_BACK_NS, Span, leader_terms, leaders
 from checkers.evidence.silence import Silence
 from harness.core.clock import SECOND_NS
-from harness.core.faults import ELECTION, hits_clients_only, injection_of
+from harness.core.faults import ELECTION, acted_on, hits_clients_only, injection_of
 from harness.core.verdict import Precondition, Summary
 from harness.history.run_file import DRAIN, FINAL_READ, HEAL, Requirements, RunFile
 
@@ -54,7 +54,9 @@ def preconditions(run: RunFile, summary: Summary, seen: RunFacts) -> list[Precon
     if not run.final_read:
         return recorded
     known = {(row["topic"], row["partition"]) for row in (*seen.partitions, *map(vars, seen.spans))}
-    leading = [run.broker(one) for one in leaders(seen.spans, watched)]
+    meanwhile = run.requires.leader == "changed"
+    led_by = led_meanwhile(seen.spans, watched, seen.faults) if meanwhile else leaders(seen.spans, watched)
+    leading = [run.broker(one) for one in led_by]
     return [
         *recorded,
         has_rows(run, seen.faults),
@@ -224,9 +226,21 @@ def observed(seen: Sequence[Span], silences: Sequence[Silence] = ()) -> Precondi
     return _precondition("cluster observed", bool(seen) and not gaps, f"by {_listed(observers)}", why)
 
 
+def led_meanwhile(seen: Sequence[Span], of: tuple[str, int], faults: Iterable[Row]) -> list[int]:
+    """The brokers that led a partition from the first fault that took effect until the last was healed, or soon
+    after."""
+    acted = [row for row in faults if row["effective"] or acted_on(row)]
+    begun = min((int(row["injecting_ns"]) for row in acted), default=NEVER)
+    healed = max((NEVER if row["healed_ns"] is None else int(row["healed_ns"]) for row in acted), default=NEVER)
+    terms = leader_terms(seen, of)
+    before = [term for term in terms if term.from_ns <= begun][-1:]
+    since = (term for term in terms if begun < term.from_ns <= healed + COMES_BACK_NS)
+    return [*dict.fromkeys(term.leader for term in (*before, *since))]
+
+
 def led(requires: Requirements, watched: tuple[str, int], leading: Sequence[str]) -> list[Precondition]:
-    """The leader of the watched partition changed, or stayed, as the scenario requires; empty if it requires
-    neither."""
+    """The leader of the watched partition changed under the faults, or stayed, as the scenario requires; empty if it
+    requires neither."""
     if requires.leader is None:
         return []
     changed = len(leading) > 1

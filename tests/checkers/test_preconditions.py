@@ -29,7 +29,7 @@ def of(attempted: int, acknowledged: int) -> Summary:
 
 
 def fault(name: str = "cut", kind: str = "partition", **more: Any) -> dict[str, Any]:
-    told = {"injected_ns": 3, "healed_ns": 9, "evidence": "{}", **more}
+    told = {"injecting_ns": 3, "injected_ns": 3, "healed_ns": 9, "evidence": "{}", **more}
     return {"fault": name, "kind": kind, "nodes": ["b1"], "effective": True, **told}
 
 
@@ -268,6 +268,41 @@ def test_an_assumption_that_does_not_hold_says_what_was_seen(number: int) -> Non
     precondition, detail = not_held()[number]
     assert not precondition.met
     assert precondition.detail == detail
+
+
+@pytest.mark.parametrize(
+    ("moves", "faults", "leading"),
+    [
+        ([(0, 2), (2, 1)], [(10, 20)], [1]),
+        ([(0, 2), (2, 1)], [(1, 20)], [2, 1]),
+        ([(0, 1), (15, 3)], [(10, 20)], [1, 3]),
+        ([(0, 1), (29, 3)], [(10, 20)], [1, 3]),
+        ([(0, 1), (31, 3)], [(10, 20)], [1]),
+        ([(0, 1), (99, 3)], [(10, None)], [1, 3]),
+        ([(0, 1), (31, 3)], [(10, 20), (30, 40)], [1, 3]),
+        ([(12, 1), (15, 3)], [(10, 20)], [1, 3]),
+    ],
+    ids=[
+        "before",
+        "from the first fault on",
+        "under it",
+        "soon after",
+        "long after",
+        "never healed",
+        "two",
+        "at first",
+    ],
+)
+def test_the_leader_has_to_change_under_the_faults(
+    moves: list[tuple[int, int]], faults: list[tuple[int, int | None]], leading: list[int]
+) -> None:
+    seen = [Span("b1", *WATCHED, at * SECOND, at * SECOND, leader, n, (1,)) for n, (at, leader) in enumerate(moves)]
+    rows = [
+        fault(injecting_ns=begun * SECOND, healed_ns=None if healed is None else healed * SECOND)
+        for begun, healed in faults
+    ]
+    missed = fault(injecting_ns=0, healed_ns=200 * SECOND, effective=False)
+    assert asks.led_meanwhile(seen, WATCHED, [*rows, missed]) == leading
 
 
 def test_a_scenario_that_says_nothing_of_the_leader_does_not_ask() -> None:
