@@ -118,6 +118,8 @@ NEAR = {
     "late": ("reach", "causes"),
     "leadership": ("leadership", "elections", "holders"),
     "neighbours": ("neighbours", "holders", "causes"),
+    "at_risk": ("at_risk",),
+    "overtaken": ("overtaken", "reach"),
     "own_reports": ("elections", "folded", "holders"),
     "groups": ("takeovers",),
     "last_reports": ("holders_twins", "elections", "holders"),
@@ -461,6 +463,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("case.in_time is not False))", "case.in_time is True))", "an untimely end is in doubt"),
     ),
     "neighbours": (
+        ("decision.rulings.get(took, beside.ruling)", "beside.ruling", "what permits its neighbours permits it"),
         ("if one.may_go_with(took)]", "]", "leaders that the event spared may have had them"),
         ("and len({one.term for one in each}) <= 1:", ":", "whoever need not have had the neighbours need not these"),
         ("return lowest <= (NEVER if", "return lowest < (NEVER if", "a violation at the same place is none"),
@@ -627,7 +630,40 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "a deposed leader is over when the next is seen",
         ),
     ),
+    "at_risk": (
+        ("if other & from_these)", "if other)", "a cut from anybody reaches a replica"),
+        ("if hits_heartbeats(fault) else frozenset()", "", "a cut of replication cuts from controllers"),
+        ("2 * len(controllers - acted) <= len(controllers)", "True", "one of three controllers decides alone"),
+        ("and 2 * together <= len(controllers)", "", "a majority of controllers decides nothing"),
+        ('if evidence.configuration.metadata == "kraft" else', "if True else", "with ZooKeeper no broker decides"),
+    ),
+    "overtaken": (
+        ("if overtook.acknowledged_ns < min(reported, elected)", "if False", "a later one may be acknowledged before"),
+        ("< min(reported, elected)", "<= min(reported, elected)", "a later one may not be acknowledged at that moment"),
+        ("< min(reported, elected)", "< reported", "another leader has the same connection"),
+        (
+            "for begun, over in each.elections if over >= sent",
+            "for begun, over in each.elections",
+            "an election before",
+        ),
+        ("if begun <= reported + each.unread_ns and", "if", "a fault after it was given up held it back"),
+        ("+ each.unread_ns and sent", "and sent", "with acks=0 a report says that it was read"),
+        ("and sent <= over)", ")", "a fault that was over held it back"),
+        ("if elected <= reported or reported", "if reported", "nothing is sent again to another leader"),
+        ("or reported - sent >= each.timeout_ns else", "else", "nothing is sent again when it timed out"),
+        (
+            "return overtook.sent_ns <= max(until, default=BEFORE)",
+            "return True",
+            "it may come late though nothing held it",
+        ),
+        ("there[-1:] = True", "there[-1:] |= False", "the last one need not stand before it"),
+        ("[own + 1 : last + 1] < row", "[own + 1 : last + 1] >= row", "those behind it overtook it"),
+        ('pc.equal(sends["outcome"], "ok")', 'pc.is_valid(sends["outcome"])', "a report is an acknowledgement"),
+        ("history.run_file.origin is not Origin.KAFKA_TRIAL or", "", "others say what was in the way"),
+    ),
     "acting": (
+        (" if not only_hears_nothing(row, name)", "", "a leader that gets no answers asks nothing"),
+        ("max(self._silence_ns - LAG_NS, 0)", "self._silence_ns", "reports of an election are never late"),
         ("self._elections.reported_nothing(name, begun, until) and", "", "a broker that reported was down"),
         (
             "self._apart(leader, follower, follower).cover(",
@@ -728,6 +764,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
     ),
     "elections": (
+        ("partly = split_by_end(faults),", "partly = list(faults),", "a fault that ended on a node silences it"),
         ("one in meanwhile and one.from_ns <= until]", "False]", "nobody else is in sync while a leader pauses"),
         (
             "from_ns, min(max(one.to_ns, from_ns), until))]",
@@ -850,6 +887,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("terms[wrote].begins_ns)", "terms[number].begins_ns)", "it was not cut before a leader led again"),
     ),
     "standing": (
+        ("faults = split_by_end(faults)", "faults = list(faults)", "a fault that ended on a node goes on there"),
         ("np.minimum.accumulate(by[::-1])[::-1]", "by", "what was read later was committed later"),
         (
             "min(offset, of_epoch.get(case.epoch, offset))",
@@ -1089,6 +1127,9 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
     ),
     "preconditions": (
+        ("if term.from_ns <= begun][-1:]", "if term.from_ns <= begun]", "who led before the faults counts"),
+        ("<= healed + COMES_BACK_NS", "<= NEVER", "a leader may change long after the heal"),
+        ("since = (term for term in terms if begun <", "since = (term for term in terms if 0 <", "or before them"),
         ("[] if ended_early else", "", "a timeline that ended early lacks rows"),
         ("if not run.final_read:", "if False:", "an imported history has no faults"),
         ("summary.attempted > 0", "summary.attempted >= 0", "nothing need be sent"),
