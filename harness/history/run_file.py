@@ -82,7 +82,9 @@ class Requirements(_Part):
 
     acknowledged: Whole = Field(1, ge=0, description="at least this many acknowledged writes")
     leader: str | None = Field(
-        None, pattern="^(changed|unchanged)$", description="changed or unchanged: whether the watched leader moved"
+        None,
+        pattern="^(changed|unchanged)$",
+        description="changed (while faults acted) or unchanged: the watched leader",
     )
 
 
