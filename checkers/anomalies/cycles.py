@@ -82,7 +82,8 @@ def _dependencies(history: History) -> DataFrame:
     """Which transaction read a record of which other transaction, or a record that was sent outside of any.
 
     Returns: writer, reader (each a struct of began_ns, worker, transaction; for a record outside of any transaction,
-    the time of its send and a negative number), first_read (the first record, a struct), read_until_ns
+    the time of its send and a negative number), first_read (the first record, a struct), read_until_ns. (A record may
+    be sent several times; what was read is of no later send.)
     """
     read_committed = history.run_file.configuration.read_committed
     of_readers = history.read_committed if read_committed else "phase = 'live'"
@@ -108,7 +109,7 @@ def _dependencies(history: History) -> DataFrame:
     )
     return (
         reads.join(sent, on="record_id", how="inner")
-        .where("writer != reader")
+        .where("writer != reader and read_ns >= sent_ns")
         .groupBy("writer", "reader")
         .agg(F.expr(f"min({_READ})").alias("first_read"), F.max("read_ns").alias("read_until_ns"))
         .persist(StorageLevel.MEMORY_AND_DISK)

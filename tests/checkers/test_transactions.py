@@ -385,6 +385,45 @@ def test_every_checker_has_a_case_that_it_finds(checker) -> None:
     assert any(one.found.get(checker.anomaly.name) for one in CASES)
 
 
+#: A transaction that reads a record outside of any, and sends one that another transaction reads.
+READS_ALONE = (
+    *("send a ok @0 w2 t1..2", "txn 1 commit ok 5..8..9 w1", "live a @0 w1 x1 t7", "send r ok @1 x1 w1 t6..7"),
+    *("live r @1 r3 t10", "final a @0", "final r @1", "end 0..4"),
+)
+
+
+@pytest.mark.parametrize(
+    ("again", "early"),
+    [
+        (("send a ok @3 w2 i1 again t100..101",), set()),
+        (("send a ok @3 w2 i1 again t7..8",), set()),
+        (("send s ok @3 w2 t9..9.5", "live s @3 w1 x1 t9.6"), set()),
+        (("send s ok @3 w2 t12..13", "live s @3 w1 x1 t14"), {"r"}),
+    ],
+)
+def test_a_record_that_was_read_is_of_no_later_send(
+    again: tuple[str, ...], early: set[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    hand = by_hand(*READS_ALONE, *again)
+    write(tmp_path, [hand], **settings("read_committed"))
+    rows = transactions.early_read(History.read(tmp_path, spark)).collect()
+    assert {hand.name_of(row["record_id"]) for row in rows} == early
+
+
+@pytest.mark.parametrize(("sent", "cycle"), [("t1..2", {"a"}), ("t5..6", {"a"}), ("t6..7", set())])
+def test_a_cycle_needs_records_that_were_sent_before_they_were_read(
+    sent: str, cycle: set[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    lines = (
+        *("txn 1 commit ok 0..8..9", "txn 2 commit ok 1..8..9 w1", "send a ok @0 x1 t1..2"),
+        *(f"send b ok @0 p1 x2 w1 {sent}", "live b @0 p1 w0 x1 t5", "live a @0 w1 x2 t5"),
+    )
+    hand = by_hand(*lines)
+    write(tmp_path, [hand], **settings("read_committed"))
+    rows = cycles.read_cycle(History.read(tmp_path, spark)).collect()
+    assert {hand.name_of(row["record_id"]) for row in rows} == cycle
+
+
 #: Two records of the first transaction, and one of another behind them.
 THREE = (
     *("send a ok @0 x1 t1..2", "send b ok @1 x1 t1..2", "txn 2 commit ok 5..8..9", "send c ok @3 x2 t6..7"),
