@@ -15,8 +15,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies.groups import skipping_starts
+from checkers.anomalies.one_leader import STILL_LED, led_by_one
+from checkers.anomalies.records import with_asked
+from checkers.anomalies.transactions import delivered_of
 from checkers.history import PARTITION, History
+from checkers.scan.in_log import retained
 from checkers.scan.polls import ASSIGNMENT, BEHIND_IT, POLL, delivered
+from checkers.scan.record_bits import computed_once
 from harness.history.schema import TRANSACTION, UNKNOWN_OFFSET, PositionEvent
 
 _RECORD = ["topic", "partition", "offset", "record_id", "at_ns as read_ns", "reader"]
@@ -51,6 +56,8 @@ _GAP = pa.schema(
 
 #: The rule of ``skipped``.
 PASSED_OVER = "offset >= passed_from and offset < passed_to"
+#: SQL on a record and the gap of a reader: the log of which the reader got the end of the gap did not have the record.
+_OF_A_LATER_LEADER = "coalesce(leader_epoch > epoch, false)"
 
 
 def skipped(history: History, polls: DataFrame) -> DataFrame:
@@ -59,9 +66,13 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     member began behind everything that the group can have committed.
 
     A reader need not receive records of transactions that were aborted or left open, unless it is read_uncommitted, or
-    the final read_committed log has the record: then it was committed, and nobody passes an open transaction. The final
-    log has no compacted and no control records. (Without a final read, another reader received the record, so it was
-    there to be read unless its transaction was aborted; a record that the reader got at an unknown offset may be it.)
+    the final read_committed log has the record: then it was committed, and nobody passes an open transaction. (It was,
+    too, if its commit was asked for, and a read_committed reader got a record of it.) A read_uncommitted reader must
+    also receive acknowledged records that the final read_committed log hides, where no election can have taken them.
+    The final log has no compacted and no control records. (Without a final read, another reader received the record, so
+    it was there to be read unless its transaction was aborted; a record that the reader got at an unknown offset may be
+    it.) The log of a replaced leader need not have a record: one whose leader epoch is later than that of the record
+    behind the range does not count.
     Guarantee: a consumer receives its partitions' records in the order of the log (Kafka design, The Consumer): with
     read_uncommitted all, with read_committed those of committed transactions (isolation.level). Returns: RECORD,
     read_ns, reader, passed_from, passed_to, and may_have_moved if groups moved partitions unseen
@@ -72,12 +83,18 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     )
     gap = ["topic", "partition", "reader", "at_ns", "poll", "passed_from", "passed_to"]
     within = inside.where("passed_to > passed_from").selectExpr(*gap, "false as on_arrival")
-    gaps = between.selectExpr(*gap, "true as on_arrival").unionAll(within)
+    gaps = _with_epoch(history, between.selectExpr(*gap, "true as on_arrival").unionAll(within))
     log = history.log.select("topic", "partition", "offset", "record_id")
+    of_its_log = _inside(history.log.select(*log.columns, "leader_epoch"), gaps).where(f"not ({_OF_A_LATER_LEADER})")
     # (What was sent after a poll took the place of something that is gone.)
     sent = history.sends.groupBy("record_id").agg(F.min("invoked_ns").alias("sent_ns"))
-    there = _inside(log, gaps).join(sent, on="record_id", how="left").where("coalesce(sent_ns < at_ns, true)")
-    passed = there.drop("sent_ns")
+    there = of_its_log.join(sent, on="record_id", how="left").where("coalesce(sent_ns < at_ns, true)")
+    passed = there.drop("sent_ns", "leader_epoch", "epoch")
+    if (aborted := _acknowledged_in_vain(history)) is not None:
+        passed_too = _inside(aborted, gaps.where(history.given_all)).where(
+            f"sent_ns < at_ns and {STILL_LED.format(at_ns='at_ns', epoch='epoch')}"
+        )
+        passed = passed.unionByName(passed_too.select(*passed.columns)).dropDuplicates()
     if began := skipping_starts(history):
         of_group = history.local(pa.Table.from_pylist(began, _GAP)).selectExpr("*", "0L as poll", "false as on_arrival")
         taken_over = _inside(log, of_group)
@@ -257,13 +274,52 @@ def _inside(log: DataFrame, gaps: DataFrame) -> DataFrame:
     return shared.unionByName(between)
 
 
+def _with_epoch(history: History, gaps: DataFrame) -> DataFrame:
+    """``gaps`` with ``epoch``, the leader epoch of the delivery at their end; null if it is unknown, there is none, or
+    all deliveries have the same."""
+    if "leader_epoch" in history.same("reads"):
+        return gaps.withColumn("epoch", F.expr("int(null)"))
+    place = ["topic", "partition", "reader", "at_ns", "poll"]
+    ends = delivered(history).where("leader_epoch >= 0").groupBy(*place, F.col("offset").alias("passed_to"))
+    epochs = ends.agg(F.min("leader_epoch").alias("epoch"))
+    return gaps.join(epochs, on=[*place, "passed_to"], how="left").select(*gaps.columns, "epoch")
+
+
+def _acknowledged_in_vain(history: History) -> DataFrame | None:
+    """The sends of transactions that were acknowledged at an offset but not committed, so that the final log does not
+    show them, in partitions without an election; None if no reader must have been given them (see ``skipped``).
+
+    Returns: topic, partition, offset, record_id, sent_ns, and the columns of ``led_by_one``
+    """
+    run = history.run_file
+    if not history.transactional or not run.configuration.read_committed or history.given_all == "false":
+        return None
+    led = None if run.compacted else led_by_one(history)
+    if led is None:
+        return None
+    committed = history.transactions.where("intent = 'commit' and outcome = 'ok'").select(*TRANSACTION)
+    sends = history.table("sends").where("transaction is not null and outcome = 'ok' and offset is not null")
+    return (
+        retained(history, sends)
+        .join(committed, on=TRANSACTION, how="left_anti")
+        .join(F.broadcast(led), on=PARTITION, how="inner")
+        .where("invoked_ns >= led_from_ns")
+        .selectExpr(*PARTITION, "offset", "record_id", "invoked_ns as sent_ns", "led_epoch", "led_to_ns")
+    )
+
+
 def _may_be_hidden(history: History) -> DataFrame | None:
     """The ids (``hidden_id``) of records that a read_committed reader need not receive, because their transaction may
     not be committed (see ``skipped``); None if there are none."""
     committed, hidden_id = history.run_file.configuration.read_committed, "record_id as hidden_id"
     sent = history.sends.where("transaction is not null")
     if history.run_file.final_read:
-        known = history.table("transactions").where("intent = 'commit' and outcome = 'ok'")
-        return None if committed else sent.join(known, on=TRANSACTION, how="left_anti").selectExpr(hidden_id)
+        if committed:
+            return None
+        known = history.table("transactions").where("intent = 'commit' and outcome = 'ok'").select(*TRANSACTION)
+        unanswered = with_asked(history).where("asked and outcome != 'ok'").select(*TRANSACTION)
+        if (of_unanswered := computed_once(unanswered)) is not None:
+            known = known.unionAll(delivered_of(history, of_unanswered).select(*TRANSACTION))
+        return sent.join(known, on=TRANSACTION, how="left_anti").selectExpr(hidden_id)
     aborted = history.table("transactions").where("intent = 'abort'")
     return sent.join(aborted, on=TRANSACTION, how="left_semi").selectExpr(hidden_id) if committed else None

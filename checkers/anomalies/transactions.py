@@ -50,7 +50,7 @@ def aborted_read(history: History) -> DataFrame:
     isolation.level). Returns: RECORD, transaction, intent, read_ns
     """
     never = with_asked(history).where("not asked").select(*TRANSACTION, "intent")
-    return _delivered_of(history, never).selectExpr(*OF_READ, "transaction", "intent", "read_ns")
+    return delivered_of(history, never).selectExpr(*OF_READ, "transaction", "intent", "read_ns")
 
 
 def early_read(history: History) -> DataFrame:
@@ -67,7 +67,7 @@ def early_read(history: History) -> DataFrame:
             *TRANSACTION, "greatest(ending_ns, least_ns) as ending_ns"
         )
     return (
-        _delivered_of(history, asked)
+        delivered_of(history, asked)
         .selectExpr("*", "array_contains(by_its_worker, transaction) as by_itself")
         .where("read_ns < ending_ns or by_itself")
         .selectExpr(*OF_READ, "transaction", "read_ns", "ending_ns", "by_itself")
@@ -208,7 +208,7 @@ def _sent_again(history: History) -> DataFrame | None:
     return computed_once(sends.where("sends > 1").selectExpr("record_id", "true as again"))
 
 
-def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
+def delivered_of(history: History, transactions: DataFrame) -> DataFrame:
     """Each offset at which a read_committed reader got a record of ``transactions``, with the time of the first read.
 
     Returns: the columns of ``transactions``, topic, partition, offset, record_id, read_ns, by_its_worker (the
@@ -236,7 +236,7 @@ def _delivered_of(history: History, transactions: DataFrame) -> DataFrame:
     found = delivered.join(of_each, on="record_id", how="inner")
     if (again := _sent_again(history)) is not None:
         found = found.join(again, on="record_id", how="left").where("again is null or offset = acknowledged_at")
-    return found.drop("worker", "acknowledged_at", "again")
+    return found.drop("acknowledged_at", "again")
 
 
 def _missing(history: History, transactions: DataFrame) -> DataFrame | None:

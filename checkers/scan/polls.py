@@ -74,10 +74,10 @@ def delivered(history: History) -> DataFrame:
     """Every live delivery. In an imported history ``poll`` is the number of the poll, which gives the order of polls at
     the same time. In our own it is 0: time alone gives the order.
 
-    Returns: reader, incarnation, topic, partition, at_ns, poll, offset, record_id
+    Returns: reader, incarnation, topic, partition, at_ns, poll, offset, record_id, leader_epoch
     """
     return history.reads.where(LIVE).selectExpr(
-        *READER, "read_ns as at_ns", f"{_number(history)} as poll", "offset", "record_id"
+        *READER, "read_ns as at_ns", f"{_number(history)} as poll", "offset", "record_id", "leader_epoch"
     )
 
 

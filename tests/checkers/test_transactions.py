@@ -33,8 +33,11 @@ CLIENTS = {
     },
 }
 
-#: The levels of readers 3 and 4; nobody knows that of reader 5.
-READERS = {3: {"isolation.level": "read_committed"}, 4: {"isolation.level": "read_uncommitted"}, 5: {}}
+#: The levels of readers 3, 4 and 6; nobody knows that of reader 5.
+READERS = {
+    **{3: {"isolation.level": "read_committed"}, 4: {"isolation.level": "read_uncommitted"}, 5: {}},
+    6: {"isolation.level": "read_committed"},
+}
 
 COMMITTED = ("txn 1 commit ok 0..5..6",)
 TWO = ("send a ok @0 x1 t1..2", "send b ok @0 p1 x1 t1..2")
@@ -438,8 +441,28 @@ def passing_by(reader: int, *found: int) -> tuple[str, ...]:
     return f"place assign r{reader} t0", *given, f"live c @3 r{reader} t9"
 
 
+#: The first record, sent again in a transaction that was aborted.
+_AGAIN = ("txn 3 abort ok 20..23..24 i1", "send a ok @7 x3 i1 again t21..22")
+
+
+def _at(epoch: str, lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The same deliveries under a leader epoch."""
+    return tuple(f"{line} {epoch}" if line.startswith("live") else line for line in lines)
+
+
 #: What was there when the reader passed is gone, and b took its place.
 _SENT_LATER = tuple("send b ok @1 x1 t20..21" if line.startswith("send b") else line for line in THREE)
+
+#: The final log has neither a nor b.
+_HIDDEN = tuple(line for line in THREE if line not in ("final a @0", "final b @1"))
+#: Another leader wrote b.
+_LATER = (*(line for line in THREE if line != "final b @1"), "final b @1 e1")
+
+
+def watched(times: str = "@0..60") -> tuple[str, ...]:
+    """Three brokers report one leader."""
+    return tuple(f"saw b{n} {times} leader=1 epoch=0 isr=1,2,3" for n in (1, 2, 3))
+
 
 SKIPPED: dict[str, list[tuple[tuple[str, ...], str]]] = {
     "read_uncommitted": [
@@ -447,9 +470,22 @@ SKIPPED: dict[str, list[tuple[tuple[str, ...], str]]] = {
         *(((first, *THREE, *passing_by(4, 0)), "b") for first in (ABORTED, OPEN, DONE)),
         *(((first, *THREE, *passing_by(4, 0, 1)), "") for first in (ABORTED, OPEN, DONE)),
         # Read_committed readers, and readers of whom nobody knows:
-        *(((first, *THREE, *passing_by(n, 0)), "") for n in (3, 5) for first in (ABORTED, OPEN)),
+        *(((ABORTED, *THREE, *passing_by(n, 0)), "") for n in (3, 5)),
         *(((DONE, *THREE, *passing_by(n, 0)), "b") for n in (3, 5)),
         ((ABORTED, *THREE, *passing_by(4), *passing_by(3)), "a b"),
+        # It was committed if a read_committed reader got a record of it, and its commit was asked for:
+        ((OPEN, *THREE, *passing_by(3, 0)), "b"),
+        ((OPEN, *THREE, *passing_by(3, 0, 1), *passing_by(6)), "a b"),
+        ((OPEN, *THREE, *passing_by(3)), ""),
+        ((OPEN, *THREE, *passing_by(4, 0, 1), *passing_by(3)), ""),
+        ((OPEN, *THREE, *passing_by(5, 0)), ""),
+        (("txn 1 commit info 0..", *THREE, *passing_by(3, 0)), ""),
+        ((OPEN, *THREE, "send f fail x1 t1..2 p1", *passing_by(3, 0)), ""),
+        ((OPEN, *THREE, *(line.replace("live a @0", "live a @0 damaged") for line in passing_by(3, 0))), ""),
+        # Nobody knows of which transaction a record is that another sent again, and that is found elsewhere:
+        ((OPEN, *THREE, *_AGAIN, *passing_by(3), "live a @7 r3 t25"), ""),
+        ((OPEN, *THREE, *_AGAIN, *passing_by(3, 0)), "b"),
+        *(((OPEN, *THREE, *_at(epoch, passing_by(3, 0))), "b") for epoch in ("", "e0", "e1")),
     ],
     "read_committed": [
         ((DONE, *_SENT_LATER, *passing_by(4, 0)), ""),
@@ -457,6 +493,35 @@ SKIPPED: dict[str, list[tuple[tuple[str, ...], str]]] = {
         *(((first, *THREE, *passing_by(n, 0, 1)), "") for n in (3, 4, 5) for first in (OPEN, DONE)),
         # What the log does not show was perhaps aborted:
         *(((OPEN, *(line for line in THREE if line != "final b @1"), *passing_by(n, 0)), "") for n in (3, 4, 5)),
+        # But a read_uncommitted reader must get what was acknowledged, unless an election may have taken it:
+        *(
+            ((first, *_HIDDEN, *watched(), *passing_by(4, 0)), "b")
+            for first in (ABORTED, OPEN, "txn 1 commit info 0..")
+        ),
+        *(((ABORTED, *_HIDDEN, *watched(), *passing_by(n, 0)), "") for n in (3, 5)),
+        ((ABORTED, *_HIDDEN, *watched(), *passing_by(4, 0, 1)), ""),
+        ((ABORTED, *_HIDDEN, *watched(), *_at("e0", passing_by(4, 0))), "b"),
+        ((ABORTED, *_HIDDEN, *watched(), *_at("e1", passing_by(4, 0))), ""),
+        ((DONE, *_HIDDEN, *watched(), *passing_by(4, 0)), ""),
+        ((ABORTED, *THREE, *watched(), *passing_by(4, 0)), "b"),
+        ((OPEN, *THREE, *watched(), *passing_by(4, 0)), "b"),
+        ((ABORTED, *_HIDDEN, *watched(), "saw b1 @40 leader=2 epoch=1 isr=2", *passing_by(4, 0)), ""),
+        ((ABORTED, *_HIDDEN, *watched(), "saw b1 @40 p1 leader=2 epoch=1 isr=2", *passing_by(4, 0)), "b"),
+        *(((ABORTED, *_HIDDEN, *watched(times), *passing_by(4, 0)), "") for times in ("@0..8", "@2..60")),
+        ((ABORTED, *_HIDDEN, "saw b1 @0..60 leader=1 epoch=0 isr=1", *watched("@0..8")[1:], *passing_by(4, 0)), ""),
+        ((ABORTED, *_HIDDEN, *watched("@0..60")[1:], "saw b1 @0..8 leader=1 epoch=0 isr=1", *passing_by(4, 0)), "b"),
+        ((ABORTED, *(line.replace("b ok @1", "b info") for line in _HIDDEN), *watched(), *passing_by(4, 0)), ""),
+        ((ABORTED, *(line.replace("b ok @1", "b ok") for line in _HIDDEN), *watched(), *passing_by(4, 0)), ""),
+        ((ABORTED, *(line.replace("end 0", "end 2") for line in _HIDDEN), *watched(), *passing_by(4, 0)), ""),
+        # The old leader's log, of which the reader got c, had none of what the new one wrote:
+        *(
+            ((DONE, *_LATER, *_at(epoch, passing_by(3, 0))), found)
+            for epoch, found in (("e0", ""), ("e1", "b"), ("", "b"))
+        ),
+        ((DONE, *_LATER, "place assign r3 t0", "live a @0 r3 t5 e0", "place end-of-partition @3 r3 t9"), "b"),
+        ((DONE, *_LATER, "place assign r3 t0", "live a @0 r3 t9 e0", "live c @3 r3 t9 e0"), ""),
+        ((DONE, *_LATER, "place assign r3 t0", "live a @0 r3 t9 e0", "live c @3 r3 t9 e1"), "b"),
+        ((DONE, *_LATER[:-1], "final b @1", *_at("e0", passing_by(3, 0))), "b"),
     ],
 }
 
@@ -472,6 +537,25 @@ def test_what_no_reader_may_skip_of_transactions(level: str, spark: SparkSession
     rows = skipped(history, polls(history)).where(PASSED_OVER).collect()
     found = [{one.name_of(row["record_id"]) for row in rows if row["topic"] == one.topic} for one in listed]
     assert found == [{*names.split()} for names in wanted]
+
+
+@pytest.mark.parametrize(
+    ("fault", "policy", "wanted"),
+    [
+        ("fault f b1 5..6 kind=wipe", "delete", set()),
+        ("fault f b1 5..6 kind=pause", "delete", {"b"}),
+        ("fault f b1 5..6", "compact", set()),
+    ],
+)
+def test_what_a_wipe_or_compaction_may_have_taken_may_be_skipped(
+    fault: str, policy: str, wanted: set[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    hand = by_hand(ABORTED, *_HIDDEN, *watched(), *passing_by(4, 0), fault)
+    scenario = {"topic": {"config": {"cleanup.policy": policy}}}
+    write(tmp_path, [hand], scenario=scenario, **settings("read_committed"))
+    history = History.read(tmp_path, spark)
+    rows = skipped(history, polls(history)).where(PASSED_OVER).collect()
+    assert {hand.name_of(row["record_id"]) for row in rows} == wanted
 
 
 @pytest.mark.parametrize(("origin", "found"), [(Origin.KAFKA_TRIAL, {"aborted_read"}), (Origin.JEPSEN, set())])
