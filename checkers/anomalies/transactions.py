@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies import cycles
 from checkers.anomalies.hanging import in_time
+from checkers.anomalies.open_transactions import past_open
 from checkers.anomalies.records import DELIVERED, OF_READ, OF_WORKER, with_asked, with_deliveries
 from checkers.history import PARTITION, History
 from checkers.scan.in_log import proven
@@ -56,22 +57,34 @@ def aborted_read(history: History) -> DataFrame:
 def early_read(history: History) -> DataFrame:
     """Records delivered to a read_committed reader before the commit of their transaction was requested. This follows
     from the time of the request; or the transaction itself polled them; or the transaction later polled records that
-    were sent only then (a transaction polls before it commits).
+    were sent only then (a transaction polls before it commits). Also records of anyone from behind a record of an open
+    transaction.
 
     Guarantee: read_committed returns records up to the last stable offset, which an open transaction holds back
-    (KIP-98, 4). Returns: RECORD, transaction, read_ns, ending_ns (the earliest possible time of the request), by_itself
+    (KIP-98, 4). Returns: RECORD, transaction (its own, or else the open one), read_ns, ending_ns (the earliest possible
+    time of the request), by_itself
     """
     asked = with_asked(history).where("asked").select(*TRANSACTION, "ending_ns")
     if cycles.reads_transactionally(history):
         asked = asked.join(cycles.not_committed_before(history), on=TRANSACTION, how="left").selectExpr(
             *TRANSACTION, "greatest(ending_ns, least_ns) as ending_ns"
         )
-    return (
+    early = (
         delivered_of(history, asked)
         .selectExpr("*", "array_contains(by_its_worker, transaction) as by_itself")
         .where("read_ns < ending_ns or by_itself")
         .selectExpr(*OF_READ, "transaction", "read_ns", "ending_ns", "by_itself")
     )
+    behind = past_open(history)
+    if behind is None:
+        return early
+    of_others = behind.join(early, on=[*PARTITION, "offset", "record_id"], how="left_anti")
+    times = history.sends.groupBy("record_id").agg(
+        F.min("invoked_ns").alias("sent_ns"),
+        F.expr("min(completed_ns) filter (where outcome = 'ok')").alias("acknowledged_ns"),
+    )
+    timed = of_others.join(times, on="record_id", how="left")
+    return early.unionByName(timed.selectExpr(*OF_READ, "transaction", "read_ns", "ending_ns", "false as by_itself"))
 
 
 def fractured(history: History) -> DataFrame | None:

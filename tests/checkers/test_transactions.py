@@ -19,7 +19,7 @@ from checkers.screening import records
 from harness.core.anomalies import READ_CYCLE
 from harness.core.verdict import Judgement, Standing
 from harness.history.run_file import Origin
-from tests.checkers.notation import WORKERS_OF_A_HISTORY, by_hand, turned_round, write
+from tests.checkers.notation import SECOND, WORKERS_OF_A_HISTORY, by_hand, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, by_case, case, told
 from tests.golden.sample import Judged
 
@@ -537,6 +537,137 @@ def test_what_no_reader_may_skip_of_transactions(level: str, spark: SparkSession
     rows = skipped(history, polls(history)).where(PASSED_OVER).collect()
     found = [{one.name_of(row["record_id"]) for row in rows if row["topic"] == one.topic} for one in listed]
     assert found == [{*names.split()} for names in wanted]
+
+
+#: A transaction whose end is asked for after 20 s; another record behind it.
+FIRST = ("txn 1 abort ok 0..20..21", "send a ok @0 x1 t1..2")
+BEHIND = ("txn 2 commit ok 3..5..6 w1", "send c ok @1 x2 w1 t3..4")
+ENDS = ("end 0..4", *watched("@0..80"))
+READ = "live c @1 r3 t10"
+
+
+def _but(lines: tuple[str, ...], **changed: str) -> tuple[str, ...]:
+    """``lines``, in each of which the words of a text (with _ for spaces) become another text."""
+    for text, other in changed.items():
+        lines = tuple(line.replace(text.replace("_", " "), other) for line in lines)
+    return lines
+
+
+PAST_OPEN: dict[str, tuple[tuple[str, ...], str]] = {
+    "past an aborted one": ((*FIRST, *BEHIND, READ, *ENDS), "c"),
+    "past one that is committed later": ((*_but(FIRST, abort="commit"), *BEHIND, READ, *ENDS), "c"),
+    "past one whose end nobody answered": ((*_but(FIRST, ok_0="info 0"), *BEHIND, READ, *ENDS), "c"),
+    "a record outside of any": ((*FIRST, "send c ok @1 w1 t3..4", READ, *ENDS), "c"),
+    "its own record": ((*FIRST, "send c ok @1 x1 t3..4", READ, *ENDS), "c"),
+    "its own record, its commit asked for": (
+        ("txn 1 commit ok 0..20..21", FIRST[1], "send c ok @1 x1 t3..4", READ, *ENDS),
+        "c",
+    ),
+    "the last one before": ((*FIRST, *BEHIND, "send d ok @2 w1 t4..5", READ, "live d @2 r3 t10", *ENDS), "c d"),
+    "as its end is asked for": ((*FIRST, *BEHIND, "live c @1 r3 t20", *ENDS), ""),
+    "by a read_uncommitted reader": ((*FIRST, *BEHIND, "live c @1 r4 t10", *ENDS), ""),
+    "by a reader of whom nobody knows": ((*FIRST, *BEHIND, "live c @1 r5 t10", *ENDS), ""),
+    "in the same poll": ((*FIRST, *BEHIND, "live c @1 r4 t10", "live c @1 r3 t30", *ENDS), ""),
+    "in front of it": ((*_but(FIRST, a_ok_="a ok @1 "), *BEHIND, "live c @0 r3 t10", *ENDS), ""),
+    "in another partition": ((*FIRST, "send c ok @1 p1 w1 t3..4", "live c @1 p1 r3 t10", *ENDS), ""),
+    "a damaged record": ((*FIRST, *BEHIND, f"{READ} damaged", *ENDS), ""),
+    "past a record without an acknowledgement": ((*_but(FIRST, a_ok_="a info "), *BEHIND, READ, *ENDS), ""),
+    "past one of unknown offset": ((FIRST[0], "send a ok x1 t1..2", *BEHIND, READ, *ENDS), ""),
+    "past one outside of any": ((FIRST[0], "send a ok @0 t1..2", *BEHIND, READ, *ENDS), ""),
+    "past one that retention deleted": ((*FIRST, *BEHIND, READ, "end 1..4", *ENDS[1:]), ""),
+    "past one of which nobody asked the end": (("txn 1 commit info 0..", FIRST[1], *BEHIND, READ, *ENDS), ""),
+    "past one that went on to send": (
+        ("txn 1 commit info 0..", FIRST[1], "send z ok p1 x1 t12..13", *BEHIND, READ, *ENDS),
+        "c",
+    ),
+    "past one that went on to send until then": (
+        ("txn 1 commit info 0..", FIRST[1], "send z ok p1 x1 t10..13", *BEHIND, READ, *ENDS),
+        "",
+    ),
+    "before its timeout": ((*_but(FIRST, **{"0..20..21": "0..70..71"}), *BEHIND, "live c @1 r3 t59", *ENDS), "c"),
+    "after its timeout": ((*_but(FIRST, **{"0..20..21": "0..70..71"}), *BEHIND, "live c @1 r3 t60", *ENDS), ""),
+    "before a configured timeout": ((*FIRST, "send c ok @1 t3..4", "live c @1 r3 t4.9", *ENDS), "c"),
+    "its producer replaced before": ((*FIRST, *BEHIND, "txn 3 commit ok 12..13..14 i1", READ, *ENDS), ""),
+    "its producer replaced after": ((*FIRST, *BEHIND, "txn 3 commit ok 20..23..24 i1", READ, *ENDS), "c"),
+    "an earlier one of its producer": ((*FIRST, *BEHIND, "txn 0 commit ok 0..1..1.5 i0", READ, *ENDS), "c"),
+    "given up": ((*_but(FIRST, abort_ok="commit fail"), *BEHIND, READ, *ENDS), ""),
+    "one of its records failed": ((*FIRST, "send b fail p1 x1 t2..3", *BEHIND, READ, *ENDS), ""),
+    "one of its records was given up": ((*FIRST, "send b info p1 x1 t2..3", *BEHIND, READ, *ENDS), ""),
+    "one of its records is in flight": ((*FIRST, "send b info p1 x1 t2..", *BEHIND, READ, *ENDS), "c"),
+    "another leader": ((*FIRST, *BEHIND, READ, *ENDS, "saw b1 @40 leader=2 epoch=1 isr=2"), ""),
+    "another epoch of its leader": ((*FIRST, *BEHIND, READ, *ENDS, "saw b1 @40 leader=1 epoch=1 isr=1"), ""),
+    "no leader for a time": ((*FIRST, *BEHIND, READ, *ENDS, "saw b1 @40 leader=-1 epoch=0 isr=1"), ""),
+    "another leader elsewhere": ((*FIRST, *BEHIND, READ, *ENDS, "saw b1 @40 p1 leader=2 epoch=1 isr=2"), "c"),
+    "nobody reports": ((*FIRST, *BEHIND, READ, "end 0..4"), ""),
+    "reports without epochs": ((*FIRST, *BEHIND, READ, "end 0..4", "saw b1 @0..80 leader=1 isr=1"), ""),
+    "most fell silent": ((*FIRST, *BEHIND, READ, ENDS[0], ENDS[1], *watched("@0..9")[1:]), ""),
+    "one fell silent": ((*FIRST, *BEHIND, READ, *ENDS[:3], *watched("@0..9")[2:]), "c"),
+    "first reported later": ((*FIRST, *BEHIND, READ, ENDS[0], *watched("@2..80")), ""),
+    "given under that epoch": ((*FIRST, *BEHIND, f"{READ} e0", *ENDS), "c"),
+    "given under another": ((*FIRST, *BEHIND, f"{READ} e1", *ENDS), ""),
+    "more than one before it": (
+        (
+            *(*FIRST, *BEHIND, "txn 3 commit ok 4..8..9 w2", "send d ok @2 x3 w2 t4..5"),
+            *("send e ok @3 w3 t6..7", "live e @3 r3 t10", *ENDS),
+        ),
+        "e",
+    ),
+}
+
+
+@pytest.mark.parametrize("one_task", [True, False])
+def test_nothing_is_read_past_an_open_transaction(one_task: bool, spark: SparkSession, tmp_path: Path) -> None:
+    listed = told([case(says, *lines) for says, (lines, _) in PAST_OPEN.items()])
+    readers = {f"consumer {100 + n}": of for n, of in READERS.items()}
+    short = {f"producer {one.first_worker}": {} for one in listed}
+    short[f"producer {listed[[*PAST_OPEN].index('before a configured timeout')].first_worker}"] = {
+        "transaction.timeout.ms": 5000
+    }
+    write(tmp_path, listed, isolation_level="read_committed", clients=readers | short)
+    rows = transactions.early_read(History.read(tmp_path, spark, one_task=one_task)).collect()
+    found = {
+        says: sorted(one.name_of(row["record_id"]) for row in rows if row["topic"] == one.topic)
+        for says, one in zip(PAST_OPEN, listed, strict=True)
+    }
+    assert found == {says: names.split() for says, (_, names) in PAST_OPEN.items()}
+    [row] = [row for row in rows if row["topic"] == "case-0"]
+    assert (row["offset"], row["transaction"], row["by_itself"]) == (1, 1, False)
+    assert [row[name] // SECOND for name in ("sent_ns", "acknowledged_ns", "read_ns", "ending_ns")] == [3, 4, 10, 20]
+
+
+#: Its producer asked for the end of another transaction before.
+EARLIER = ("txn 1 commit ok 0..20..21 i1", "txn 0 commit ok -9..-5..-4 i1", FIRST[1] + " i1", *BEHIND, READ, *ENDS)
+
+
+@pytest.mark.parametrize(
+    ("lines", "uncleanly", "wanted"),
+    [
+        ((*FIRST, *BEHIND, READ, *ENDS), True, {"c"}),
+        ((*FIRST, *BEHIND, READ, *ENDS, "fault f b1 2..3"), True, set()),
+        ((*FIRST, *BEHIND, READ, *ENDS, "fault f b1 2..3 missed"), True, {"c"}),
+        ((*FIRST, *BEHIND, READ, *ENDS, "fault f b1 21..23"), True, {"c"}),
+        ((*FIRST, *BEHIND, READ, *ENDS, "fault f b1 2..3"), False, {"c"}),
+        ((*FIRST, *BEHIND, READ, *ENDS, "fault f b1 2..3 kind=wipe"), False, set()),
+        (EARLIER, False, {"c"}),
+        ((*EARLIER, "fault f b1 -5..1"), False, set()),
+        ((*EARLIER, "fault f b1 -5..1 unknown"), False, set()),
+        ((*EARLIER, "fault f b1 -5..1 missed"), False, {"c"}),
+        ((*EARLIER, "fault f b1 -30..-15"), False, set()),
+        ((*EARLIER, "fault f b1 -30..-16"), False, {"c"}),
+        ((*EARLIER, "fault f b1 -3.."), False, {"c"}),
+        ((*EARLIER, "fault f b1 -4.."), False, set()),
+        ((*(line.replace("-5..-4", "-5..") for line in EARLIER), "fault f b1 30..31"), False, set()),
+        ((EARLIER[0], EARLIER[1].replace("i1", "i0"), *EARLIER[2:], "fault f b1 -5..1"), False, {"c"}),
+        (("txn 9 commit ok 20..21..22 i1", *EARLIER[:1], *EARLIER[2:], "fault f b1 21..23"), False, {"c"}),
+    ],
+)
+def test_a_transaction_that_a_fault_may_have_ended_is_not_known_to_be_open(
+    lines: tuple[str, ...], uncleanly: bool, wanted: set[str], spark: SparkSession, tmp_path: Path
+) -> None:
+    hand = by_hand(*lines)
+    write(tmp_path, [hand], unclean_election=uncleanly, **settings("read_committed"))
+    rows = transactions.early_read(History.read(tmp_path, spark)).collect()
+    assert {hand.name_of(row["record_id"]) for row in rows} == wanted
 
 
 @pytest.mark.parametrize(
