@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies.records import OF_SEND, in_transaction
+from checkers.anomalies.transactions import aborted_read
 from checkers.history import PARTITION, History
 from checkers.scan.in_log import proven, retained
 from checkers.scan.record_bits import BIT, BLOCK, OF_BLOCK, OFFSET_BIT, OFFSET_BLOCK, Candidates, computed_once
@@ -119,7 +120,8 @@ def diverged(history: History) -> DataFrame:
     final log the follower served another record, or a record where the final log has none, or it lacks the record.
 
     In a compacted topic an offset that only one of them has proves nothing: each replica compacts its log by itself.
-    Where the final read hides what was aborted, it has nothing there. (Behind its end something may have come later.)
+    With read_committed, both hide what was aborted. What is served of a transaction whose commit was never requested,
+    where the final log has nothing, is an ``aborted_read``. (Behind the log's end something may have come later.)
     Guarantee: a follower's log has the same records at the same offsets as the leader's (Kafka design, Replication;
     KIP-101). Returns: topic, partition, offset, record_id, read_ns, broker, stand (all ids of the final log there, -1
     for a payload without an id), lacks
@@ -129,19 +131,25 @@ def diverged(history: History) -> DataFrame:
     followed = whole.where("phase = 'replica' and intact").withColumn("broker", F.expr(f"reader - {FINAL_READER}"))
     each = followed.groupBy(*_OFFSET, "record_id", "record", "broker").agg(F.min("read_ns").alias("read_ns"))
     columns = [*_OFFSET, "record_id", "record", "broker", "read_ns", "stand", "lacks"]
-    shows_all = not history.run_file.compacted and history.run_file.configuration.isolation_level != "read_committed"
-    hole = "stand is null and offset >= log_start and offset < log_end" if shows_all else "false"
+    hole = "false" if history.run_file.compacted else "stand is null and offset >= log_start and offset < log_end"
     ends = F.broadcast(history.log_ends.where("complete").select(*PARTITION, "log_start", "log_end"))
+    compared = each.join(stand, on=_OFFSET, how="left").join(ends, on=PARTITION, how="left")
+    if history.run_file.configuration.read_committed and history.transactional:
+        compared = compared.join(_aborted(history), on=[*_OFFSET, "record_id"], how="left")
+        hole = f"({hole}) and aborted is null"
     compared = (
-        each.join(stand, on=_OFFSET, how="left")
-        .join(ends, on=PARTITION, how="left")
-        .where(f"size(stand) > 0 or ({hole})")
+        compared.where(f"size(stand) > 0 or ({hole})")
         .withColumns({"stand": F.expr("coalesce(stand, array())"), "lacks": F.lit(False)})
         .select(*columns)
     )
     if history.run_file.compacted:
         return compared
     return compared.unionByName(_lacking(history).selectExpr(*columns[:-1], "true as lacks"))
+
+
+def _aborted(history: History) -> DataFrame:
+    """Where a record is an ``aborted_read``. Returns: topic, partition, offset, record_id, aborted (true)"""
+    return aborted_read(history).groupBy(*_OFFSET, "record_id").agg(F.expr("bool_and(true)").alias("aborted"))
 
 
 def _lacking(history: History) -> DataFrame:

@@ -98,6 +98,44 @@ CASES = [
         *("txn 1 abort ok 0..5..6", *TWO, "txn 2 commit ok 6..7..8", "send c ok @2 x2 t6..7", "final c @2"),
         *("replica c @2 r902", "end 0..4", "end 0..2 p1"),
     ),
+    *(
+        case(
+            f"what a follower shows of {what}, where the final log has nothing, is not in its leader's log",
+            *(*more, "send a ok @0 t0..1", "send c ok @3 t10..11", "final a @0", "final c @3"),
+            *("replica a @0 r902", "replica x @1 r902", "replica c @3 r902", "end 0..4"),
+            **found,
+        )
+        for what, more, found in (
+            (
+                "a transaction that may be committed",
+                ("txn 1 commit info 0..5..", "send x ok @1 x1 t2..3"),
+                {"diverged": "x"},
+            ),
+            (
+                "no transaction",
+                ("txn 1 abort ok 0..5..6", "send z ok @1 x1 t2..3", "send x info w1 t1..9"),
+                {"diverged": "x"},
+            ),
+            (
+                "one that was aborted, and of a later one",
+                (
+                    *("txn 1 abort ok 0..3..4", "send x ok @7 x1 t1..2", "txn 2 commit info 4..6.. i1"),
+                    "send x ok @1 x2 i1 again t5..6",
+                ),
+                {"diverged": "x"},
+            ),
+        )
+    ),
+    case(
+        "behind the end of the final log it may have come later",
+        *("txn 1 commit info 0..5..", "send a ok @0 t0..1", "send x ok @1 x1 t2..3", "final a @0"),
+        *("replica a @0 r902", "replica x @1 r902", "end 0..1"),
+    ),
+    case(
+        "where both hide what was aborted, and markers, neither has anything",
+        *("txn 1 abort ok 0..5..6", "send a ok @0 t0..1", "send z ok @1 x1 t2..3", "send c ok @3 t10..11"),
+        *("final a @0", "final c @3", "replica a @0 r902", "replica c @3 r902", "end 0..4"),
+    ),
     case(
         "an abort that nobody answered is an abort all the same",
         *("txn 1 abort info 0..5..", *TWO, "final b @0 p1", *BOTH_ENDS),

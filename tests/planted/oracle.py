@@ -21,7 +21,7 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
     """
     found: Sets = defaultdict(set)
     sends, reads, positions, ends = (tables[name] for name in ("sends", "reads", "positions", "log_ends"))
-    lasting, unsure = _phase(reads, "live"), set[int]()
+    lasting, unsure, hidden = _phase(reads, "live"), set[int](), set[tuple[Slot, int]]()
     if committed is not None:
         unstable = _unstable(positions)
         found["hanging_transaction"] = {None for _ in unstable}
@@ -46,7 +46,7 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
     _what_was_in_the_log(found, _phase(proven, "final"), _proven(lasting, sends), ends)
     _copies(found, [*_phase(proven, "final"), *_phase(proven, "live")])
     _offsets(found, sends, reads)
-    _replicas(found, reads, sends, ends, committed is None)
+    _replicas(found, reads, sends, ends, hidden)
     _epochs(found, reads)
     _order(found, sends, log, ends, log)
     from_the_start = [{**p, "offset": 0} if p["event"] in _PLACED else p for p in positions]
@@ -179,7 +179,9 @@ def _epochs(found: Sets, reads: list[Row]) -> None:
                 found["epoch_fell"].add(a["record_id"])
 
 
-def _replicas(found: Sets, reads: list[Row], sends: list[Row], ends: list[Row], shows_all: bool) -> None:
+def _replicas(
+    found: Sets, reads: list[Row], sends: list[Row], ends: list[Row], hidden: Container[tuple[Slot, int]]
+) -> None:
     acknowledged = {(slot(s), s["record_id"]) for s in sends if s["outcome"] == "ok"}
     cut = {slot(e) for e in ends if e["log_start"] > 0}
     for follower in {(r["reader"], slot(r)) for r in _phase(reads, "replica")}:
@@ -192,7 +194,7 @@ def _replicas(found: Sets, reads: list[Row], sends: list[Row], ends: list[Row], 
     whole = [r for r in reads if r["intact"]]
     for r in _phase(whole, "replica"):
         here = [f["record_id"] for f in _phase(whole, "final") if slot(f) == slot(r) and f["offset"] == r["offset"]]
-        ended = [e for e in ends if shows_all and slot(e) == slot(r) and e["complete"]]
+        ended = [e for e in ends if slot(e) == slot(r) and e["complete"] and (slot(r), r["record_id"]) not in hidden]
         of = [e for e in ended if e["log_start"] <= r["offset"] < e["log_end"]]
         read = any(slot(f) == slot(r) and f["offset"] == r["offset"] for f in _phase(reads, "final"))
         if r["record_id"] not in here and (here or (of and not read)):
