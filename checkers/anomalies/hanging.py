@@ -3,16 +3,18 @@ marker is missing. If not, the write came late, and began a transaction that no 
 """
 
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.leadership import COMES_BACK_NS
+from checkers.evidence.leadership import COMES_BACK_NS, FRESH_NS, LeaderTerm, leader_terms, spans
 from harness.core.clock import MS_NS
 from harness.core.faults import Row, acted_on, supposing_it_acted
 from harness.core.topology import Partition
 from harness.history.last_stable import StableEnds
-from harness.history.schema import Phase
+from harness.history.schema import Phase, PositionEvent
 from harness.history.stored_run import StoredRun
 
 #: librdkafka's default of transaction.timeout.ms.
@@ -20,106 +22,244 @@ _TIMEOUT_MS = 60_000
 
 
 def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
-    """Whether the write at the last stable offset was acknowledged or read there before its producer asked for the end
-    of its transaction. False if the history does not show it. An acknowledgement without an offset counts if the write
-    was read there.
+    """Whether the write at the last stable offset was there before its producer asked for the end of its transaction:
+    it was acknowledged or read there, or the log went on above it. An acknowledgement without an offset counts if the
+    write was read there. A write counts as in time, too, if a later end of its producer would have ended what it began.
+
+    If nobody knows which write stands there, it may be one without an answer. If none of those can have come late, none
+    did.
 
     None if the transaction may have ended before that: its timeout was over; or a fault may have held back the request
-    for an earlier end of the same producer, which then ended this transaction (KAFKA-17754). None, too, if nobody knows
-    which write stands there, or whether its acknowledgement is of a copy below, and it may be one in time.
+    for an earlier end of the same producer, which then ended this transaction (KAFKA-17754). None, too, if it
+    depends on which of several writes stands there, or whether its acknowledgement is of a copy below; or if the
+    history lacks something.
     """
-    in_log = (pc.field("topic") == of[0]) & (pc.field("partition") == of[1])
-    here = in_log & (pc.field("offset") == ends.last_stable)
-    read_ns: dict[int, int] = {}
-    for row in stored.rows("reads", here & pc.field("intact") & pc.is_valid(pc.field("record_id"))):
-        read_ns[row["record_id"]] = min(row["read_ns"], read_ns.get(row["record_id"], row["read_ns"]))
-    read = in_log & pc.field("record_id").isin(pa.array(read_ns, pa.int64()))
-    acknowledged = here & (pc.field("outcome") == "ok")
-    written = stored.rows("sends", (acknowledged | read) & pc.is_valid(pc.field("transaction")))
-    if not written and not read_ns:
-        return None if _any_in_time(stored, _may_stand_there(stored, in_log, ends)) else False
-    copied = _found_below(stored, in_log, ends, (send for send in written if send["offset"] is None))
+    log = _Log(stored, of, ends.last_stable)
+    written = log.written
+    if not written:
+        return None if log.has_a_stranger else log.of_any(log.may_stand_there())
+    copied = log.found_below(send for send in written if send["offset"] is None)
     each = {
-        _before_its_end(stored, send, answered, read_ns.get(send["record_id"]))
+        log.before_its_end(send, answered, copy=copy)
         for send in written
-        for answered in _acknowledged_there(send, ends, copied)
+        for answered, copy in _acknowledged_there(send, ends, copied)
     }
-    if not each:
-        return False
     return each.pop() if len(each) == 1 else None
 
 
-def _acknowledged_there(send: Row, ends: StableEnds, copied: Container[int]) -> Sequence[bool]:
-    """Whether the acknowledgement of a write at the last stable offset is of that write; both answers if it may be of
-    a copy. ``copied``: the writes that stand below, too."""
+def _acknowledged_there(send: Row, ends: StableEnds, copied: Container[int]) -> Sequence[tuple[bool, bool]]:
+    """Whether the acknowledgement of a write at the last stable offset is of that write, and whether the write is a
+    copy; both answers if it may be one. ``copied``: the writes that stand below, too."""
     if send["outcome"] != "ok":
-        return (False,)
+        return ((False, False),)
     if send["offset"] is not None:
-        return (send["offset"] == ends.last_stable,)
-    return (True, False) if send["record_id"] in copied else (True,)
+        there = send["offset"] == ends.last_stable
+        return ((there, not there),)
+    return ((True, False), (False, True)) if send["record_id"] in copied else ((True, False),)
 
 
-def _may_stand_there(stored: StoredRun, in_log: pc.Expression, ends: StableEnds) -> list[Row]:
-    """The writes that were acknowledged without their offset, and may be the one at the last stable offset: the final
-    read found none of them below. (A write of a transaction stands in a log once. What stands above may be of the same
-    transaction.)"""
-    silent = in_log & (pc.field("outcome") == "ok") & pc.is_null(pc.field("offset"))
-    silent &= pc.is_valid(pc.field("transaction"))
-    sends = [*stored.rows("sends", silent)]
-    elsewhere = _found_below(stored, in_log, ends, sends)
-    return [send for send in sends if send["record_id"] not in elsewhere]
+@dataclass(frozen=True)
+class _Log:
+    """The log of a partition, which is stable to ``last_stable`` only."""
+
+    stored: StoredRun
+    of: Partition
+    last_stable: int
+    _producers: dict[int, "_Producer"] = field(default_factory=dict)
+
+    @cached_property
+    def rows(self) -> pc.Expression:
+        """The rows of this partition."""
+        return (pc.field("topic") == self.of[0]) & (pc.field("partition") == self.of[1])
+
+    @cached_property
+    def read_ns(self) -> dict[int, int]:
+        """When each record that was read at the last stable offset was read there first."""
+        there = self.rows & (pc.field("offset") == self.last_stable)
+        found: dict[int, int] = {}
+        for row in self.stored.rows("reads", there & pc.field("intact") & pc.is_valid(pc.field("record_id"))):
+            found[row["record_id"]] = min(row["read_ns"], found.get(row["record_id"], row["read_ns"]))
+        return found
+
+    @cached_property
+    def written(self) -> Sequence[Row]:
+        """The writes of transactions that were acknowledged or read at the last stable offset."""
+        read = self.rows & pc.field("record_id").isin(pa.array(self.read_ns, pa.int64()))
+        acknowledged = self.rows & (pc.field("offset") == self.last_stable) & (pc.field("outcome") == "ok")
+        return self.stored.rows("sends", (acknowledged | read) & pc.is_valid(pc.field("transaction")))
+
+    @property
+    def has_a_stranger(self) -> bool:
+        """Whether a record was read at the last stable offset that nobody is known to have sent."""
+        sent = self.stored.table("sends", pc.field("record_id").isin(pa.array(self.read_ns, pa.int64())), ["record_id"])
+        return not self.read_ns.keys() <= {*sent["record_id"].to_pylist()}
+
+    @cached_property
+    def stable_ns(self) -> int:
+        """When its last stable offset was asked for last."""
+        asked = self.rows & (pc.field("event") == PositionEvent.LAST_STABLE)
+        times: list[int] = self.stored.table("positions", asked, ["at_ns"])["at_ns"].to_pylist()
+        return max(times)
+
+    @cached_property
+    def _terms(self) -> list[LeaderTerm]:
+        """Its leader terms; none if nobody reported the last of them until the end, or with its epoch."""
+        seen = spans(self.stored.table("observations", self.rows))
+        terms = leader_terms(seen, self.of)
+        if not terms or terms[-1].leader_epoch is None:
+            return []
+        last = terms[-1].leader, terms[-1].leader_epoch
+        until_ns = max(span.to_ns for span in seen if (span.leader, span.leader_epoch) == last)
+        later = self.rows & (pc.field("leader_epoch") > terms[-1].leader_epoch)
+        unreported = self.stored.table("reads", later, ["leader_epoch"]).num_rows > 0
+        return [] if unreported or until_ns + FRESH_NS < self.stable_ns else terms
+
+    @property
+    def led_by_one(self) -> bool:
+        """Whether there was no election that may have replaced what stood in the log."""
+        return len(self._terms) == 1
+
+    @property
+    def lasting(self) -> pc.Expression:
+        """The reads that show what its last leader has."""
+        live = self.rows & (pc.field("phase") != Phase.REPLICA)
+        if not self._terms or self.led_by_one:
+            return live & pc.scalar(self.led_by_one)
+        return live & (pc.field("leader_epoch") == self._terms[-1].leader_epoch)
+
+    @cached_property
+    def passed_ns(self) -> int | None:
+        """When something was first known to stand at the last stable offset or above: what stands there now was there
+        by then. None if nothing was, or if an election may have replaced it since."""
+        passed = pc.field("offset") >= self.last_stable
+        times = [self._first("reads", "read_ns", self.lasting & passed)]
+        if self.led_by_one:
+            acknowledged = self.rows & passed & (pc.field("outcome") == "ok")
+            times.append(self._first("sends", "completed_ns", acknowledged))
+        return min((ns for ns in times if ns is not None), default=None)
+
+    def _first(self, table: str, column: str, wanted: pc.Expression) -> int | None:
+        first: int | None = pc.min(self.stored.table(table, wanted, [column])[column]).as_py()
+        return first
+
+    def may_stand_there(self) -> list[Row]:
+        """The writes that may be the one at the last stable offset: those without an answer, or acknowledged without
+        their offset, that were not found elsewhere (a write of a transaction stands in a log once), and were sent
+        before the log had passed that offset."""
+        silent = (pc.field("outcome") == "info") | ((pc.field("outcome") == "ok") & pc.is_null(pc.field("offset")))
+        sends = self.stored.rows("sends", self.rows & silent & pc.is_valid(pc.field("transaction")))
+        elsewhere = self.found_below(sends) | self._read(sends, self.lasting & (pc.field("offset") != self.last_stable))
+        by_ns = self.stable_ns if self.passed_ns is None else self.passed_ns
+        return [send for send in sends if send["record_id"] not in elsewhere and send["invoked_ns"] <= by_ns]
+
+    def found_below(self, sends: Iterable[Row]) -> set[int]:
+        """Which of these writes the final read found below the last stable offset."""
+        final = self.rows & (pc.field("phase") == Phase.FINAL)
+        return self._read(sends, final & (pc.field("offset") < self.last_stable))
+
+    def _read(self, sends: Iterable[Row], where: pc.Expression) -> set[int]:
+        ids = {send["record_id"] for send in sends}
+        own = where & pc.field("intact") & pc.field("record_id").isin(pa.array(ids, pa.int64()))
+        return {*self.stored.table("reads", own, ["record_id"])["record_id"].to_pylist()} if ids else set()
+
+    def of_any(self, sends: Iterable[Row]) -> bool | None:
+        """The answer if one of these writes stands there, or none of them; None if it depends on which. A write without
+        an answer is none of them if it would have been in time."""
+        earliest: dict[tuple[int, int, int, bool], Row] = {}
+        for send in sends:
+            its = *_of(send), send["outcome"] == "ok"
+            if its not in earliest or (its[3] and send["completed_ns"] < earliest[its]["completed_ns"]):
+                earliest[its] = send
+        answers = {its: self.before_its_end(send, answered=its[3]) for its, send in earliest.items()}
+        each = {answer for its, answer in answers.items() if its[3] or answer is not True}
+        if not each:
+            return None if self.stored.file.partial else True
+        return each.pop() if len(each) == 1 else None
+
+    def before_its_end(self, send: Row, answered: bool, copy: bool = False) -> bool | None:
+        """The answer if this write stands at the last stable offset. ``answered``: its acknowledgement counts.
+        ``copy``: it was acknowledged elsewhere, so nobody knows which producer wrote it here."""
+        producer = self._producer(send["worker"])
+        its = next((row for row in producer.transactions if _of(row) == _of(send)), None)
+        if its is None:
+            return None
+        if not copy and any(_place(row) > _place(its) for row in producer.ended_above):
+            return True
+        acknowledged = [send["completed_ns"]] if answered else []
+        known = self.read_ns.get(send["record_id"]), self.passed_ns
+        there = [*acknowledged, *(ns for ns in known if ns is not None)]
+        asked_ns = its["ending_ns"]
+        if asked_ns is not None and asked_ns <= min(there, default=asked_ns):
+            return False
+        replaced = asked_ns is None and not acknowledged and producer.replaced(its)
+        by_ns = min(there, default=self.stable_ns)
+        over = by_ns - its["began_ns"] >= producer.timeout_ms * MS_NS
+        if not there:
+            return False if replaced or over else None
+        if replaced or over or self._may_have_ended(its, producer.transactions, by_ns):
+            return None
+        return True
+
+    def _may_have_ended(self, its: Row, transactions: Iterable[Row], by_ns: int) -> bool:
+        """Whether a request for the end of an earlier transaction may have ended this one by then."""
+        # (Another incarnation of the producer has another epoch: its requests for ends cannot end this transaction.)
+        mine = (row for row in transactions if row["incarnation"] == its["incarnation"])
+        earlier = [row for row in mine if row["began_ns"] < its["began_ns"] and row["ending_ns"] is not None]
+        return _ended_late(earlier, self.stored.faults, by_ns)
+
+    def _producer(self, worker: int) -> "_Producer":
+        if worker not in self._producers:
+            transactions = self.stored.rows("transactions", pc.field("worker") == worker)
+            config = self.stored.file.workers("sends").get(worker, {})
+            timeout_ms = int(config.get("transaction.timeout.ms", _TIMEOUT_MS))
+            above = self._acknowledged_above(worker)
+            ended = [
+                row
+                for row in transactions
+                if row["outcome"] == "ok"
+                and row["ending_ns"] is not None
+                and above.get(_of(row), row["ending_ns"]) < row["ending_ns"]
+                and not self._may_have_ended(row, transactions, row["ending_ns"])
+            ]
+            self._producers[worker] = _Producer(transactions, ended, timeout_ms)
+        return self._producers[worker]
+
+    def _acknowledged_above(self, worker: int) -> dict[tuple[int, int, int], int]:
+        """When each transaction of a worker first had an answer for a record that stands above the last stable
+        offset."""
+        above = self.rows & (pc.field("offset") > self.last_stable)
+        own = (pc.field("worker") == worker) & (pc.field("outcome") == "ok") & pc.is_valid(pc.field("transaction"))
+        sends = self.stored.rows("sends", above & own)
+        lasting = {send["record_id"] for send in sends} if self.led_by_one else self._read(sends, self.lasting & above)
+        found: dict[tuple[int, int, int], int] = {}
+        for send in sends:
+            if send["record_id"] in lasting:
+                found[_of(send)] = min(send["completed_ns"], found.get(_of(send), send["completed_ns"]))
+        return found
 
 
-def _found_below(stored: StoredRun, in_log: pc.Expression, ends: StableEnds, sends: Iterable[Row]) -> set[int]:
-    """Which of these writes the final read found below the last stable offset."""
-    ids = {send["record_id"] for send in sends}
-    below = in_log & pc.field("record_id").isin(pa.array(ids, pa.int64())) & pc.field("intact")
-    below &= (pc.field("phase") == Phase.FINAL) & (pc.field("offset") < ends.last_stable)
-    return {row["record_id"] for row in (stored.rows("reads", below) if ids else ())}
+@dataclass(frozen=True)
+class _Producer:
+    """The transactions of a producer in all its incarnations, which have one producer id. ``ended_above``: those that
+    were ended above the last stable offset. Such an end ends whatever this producer id began below it
+    (ProducerAppendInfo)."""
+
+    transactions: Sequence[Row]
+    ended_above: Sequence[Row]
+    timeout_ms: int
+
+    def replaced(self, its: Row) -> bool:
+        """Whether a later incarnation began a transaction: it ended the open one before (KIP-98, InitProducerId)."""
+        return any(row["incarnation"] > its["incarnation"] for row in self.transactions)
 
 
-def _any_in_time(stored: StoredRun, acknowledged: Iterable[Row]) -> bool:
-    """Whether a write was acknowledged before anyone asked for the end of its transaction."""
-    first_ns: dict[tuple[int, int, int], int] = {}
-    for send in acknowledged:
-        its = send["worker"], send["incarnation"], send["transaction"]
-        first_ns[its] = min(send["completed_ns"], first_ns.get(its, send["completed_ns"]))
-    own = pc.field("transaction").isin(pa.array({transaction for *_, transaction in first_ns}, pa.int64()))
-    return any(
-        (row["ending_ns"] is None or by_ns < row["ending_ns"])
-        for row in (stored.rows("transactions", own) if first_ns else ())
-        if (by_ns := first_ns.get((row["worker"], row["incarnation"], row["transaction"]))) is not None
-    )
+def _of(row: Row) -> tuple[int, int, int]:
+    return row["worker"], row["incarnation"], row["transaction"]
 
 
-def _before_its_end(stored: StoredRun, send: Row, answered: bool, read_ns: int | None) -> bool | None:
-    """``answered``: its acknowledgement counts."""
-    # (Another incarnation of the producer has another epoch: its requests for ends cannot end this transaction.)
-    mine = (pc.field("worker") == send["worker"]) & (pc.field("incarnation") == send["incarnation"])
-    own = stored.rows("transactions", mine)
-    its = next((row for row in own if row["transaction"] == send["transaction"]), None)
-    if its is None:
-        return False
-    acknowledged = [send["completed_ns"]] if answered else []
-    there = [*acknowledged, *([] if read_ns is None else [read_ns])]
-    if not there or (its["ending_ns"] is not None and its["ending_ns"] <= min(there)):
-        return False
-    by_ns = min(there)
-    timeout_ms = int(stored.file.workers("sends").get(send["worker"], {}).get("transaction.timeout.ms", _TIMEOUT_MS))
-    earlier = [row for row in own if row["began_ns"] < its["began_ns"] and row["ending_ns"] is not None]
-    may_have_ended = (
-        _ended_late(earlier, stored.faults, by_ns)
-        or by_ns - its["began_ns"] >= timeout_ms * MS_NS
-        or (its["ending_ns"] is None and not acknowledged and _replaced(stored, send))
-    )
-    return None if may_have_ended else True
-
-
-def _replaced(stored: StoredRun, send: Row) -> bool:
-    """Whether a later incarnation of its producer began a transaction: it ended the open one before (KIP-98,
-    InitProducerId)."""
-    later = (pc.field("worker") == send["worker"]) & (pc.field("incarnation") > send["incarnation"])
-    return bool(stored.rows("transactions", later))
+def _place(row: Row) -> tuple[int, int]:
+    """Its place among the transactions of its producer."""
+    return row["incarnation"], row["began_ns"]
 
 
 def _ended_late(earlier: Iterable[Row], faults: Iterable[Row], by_ns: int) -> bool:

@@ -1,5 +1,6 @@
 """Whether the first write of a transaction that hangs had reached its leader before the transaction ended."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from checkers.anomalies.hanging import in_time
 from harness.history.stored_run import StoredRun
 from tests.checkers.notation import by_hand, write
+from tests.checkers.test_holders import saw
 
 ONE = ("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2", "stable @0 high=1")
 #: Two transactions of one worker. The second hangs.
@@ -14,101 +16,166 @@ TWO = (
     *("txn 1 commit ok 0..5..6", "txn 2 commit ok 7..30..31", "send a ok @0 x1 t1..2", "send b ok @2 x2 t8..9"),
     "stable @2 high=3",
 )
-#: A copy of a stands where the log is no longer stable.
-COPY = ("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "stable @2 high=3")
+#: The log is no longer stable behind a.
+ABOVE = ("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "stable @2 high=3")
 #: It was acknowledged without an offset, and is read where the log is no longer stable, after its end was asked for.
 SILENT = ("txn 1 commit info 0..5..", "send a ok x1 t1..2", "live a @1 r4 t7", "stable @1 high=2")
 #: Another worker's record stood there before, and came after its end.
 OTHER = ("txn 5 abort ok 0..1..2 w1", "send x info x5 w1 t0.1..", "live x @0 r4 t3", "txn 1 commit info 4..")
 UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high=1")
+UNASKED = ("txn 1 commit info 0..", *UNANSWERED[1:])
+#: What may have come late of another worker's transaction.
+LATE = ("txn 1 abort ok 0..5..6 w1", "send x info x1 w1 t1..5")
+NEXT = "txn 2 commit ok 5..6..7 i1"
+
+HISTORIES: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
+    "acknowledged before its end": (ONE, True),
+    "nobody asked for its end": (("txn 1 commit info 0..", *ONE[1:]), True),
+    "acknowledged, and its producer was replaced": (("txn 1 commit info 0..", *ONE[1:], NEXT), True),
+    "acknowledged when its end was asked for": ((ONE[0], "send a ok @0 x1 t1..5", ONE[2]), False),
+    "its copy, read after its end": ((*ABOVE, "live a @2 r4 t7"), False),
+    "its copy, read before its end": ((*ABOVE, "live a @2 r4 t4"), True),
+    "without an answer": (UNANSWERED, False),
+    "without an answer, and read": ((*UNANSWERED, "live a @0 r4 t4"), True),
+    "with a wrong checksum": ((*UNANSWERED, "live a @0 r4 t4 damaged"), False),
+    "read when its end was asked for": ((*UNANSWERED, "live a @0 r4 t5"), False),
+    "read, and nobody asked for its end": ((*UNASKED, "live a @0 r4 t4"), True),
+    "read when its timeout was over": ((*UNASKED, "live a @0 r4 t60"), None),
+    "read, but its producer was replaced": ((*UNASKED, "live a @0 r4 t4", NEXT), None),
+    "just before its timeout": (("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..59", ONE[2]), True),
+    "its timeout was over": (("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..60", ONE[2]), None),
+    "the next transaction": (TWO, True),
+    "a fault held the end before back": ((*TWO, "fault f b1 5..6 kind=pause"), None),
+    "a fault all the time": ((*TWO, "fault f b1 0.. kind=pause"), None),
+    "a fault after that end": ((*TWO, "fault f b1 7..9 kind=pause"), True),
+    "a fault that did not act": ((*TWO, "fault f b1 5..6 kind=pause missed"), True),
+    "a fault that may have acted": ((*TWO, "fault f b1 5..6 kind=pause unknown"), None),
+    "the end of a later one": ((*TWO[1:], "txn 1 commit ok 20..25..26", "fault f b1 20..26 kind=pause"), True),
+    "an end before without an answer": ((*TWO[1:], "txn 1 commit info 0..5..", "fault f b1 8..12 kind=pause"), None),
+    "acknowledged without an offset, and read there late": (SILENT, True),
+    "so, and its producer was replaced": (("txn 1 commit info 0..", *SILENT[1:], "txn 2 commit ok 3..5..6 i1"), True),
+    "both after its end was asked for": ((SILENT[0], "send a ok x1 t1..5", *SILENT[2:]), False),
+    "and read before": ((SILENT[0], "send a ok x1 t1..5", "live a @1 r4 t4", SILENT[3]), True),
+    "without an answer, and read there late": ((SILENT[0], "send a info x1 t1..2", *SILENT[2:]), False),
+    "so acknowledged, and it stands below, too": ((*SILENT, "final a @0"), None),
+    "and in another partition, too": ((*SILENT, "final a @0 p1"), True),
+    "below, too, and all late": ((SILENT[0], "send a ok x1 t1..5", *SILENT[2:], "final a @0"), False),
+    "in time where another came late": ((*OTHER, "send a ok @0 x1 t5..6", "stable @0 high=1"), None),
+    "late where another came late": ((*OTHER, "send a ok @0 x1 t5..64", "stable @0 high=1"), None),
+    "of no transaction known, where another came late": ((*OTHER, "send a ok @0 x1 w1 t5..6", ONE[2]), None),
+    "of no transaction known": (("txn 9 commit ok 0..5..6 w1", *ONE[1:]), None),
+    "an end of its first incarnation": (
+        (TWO[0], f"{TWO[1]} i1", "send b ok @2 x2 i1 t8..9", TWO[4], "fault f b1 5..6"),
+        True,
+    ),
+}
+#: Nobody knows which write stands where the log is no longer stable.
+UNKNOWN: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
+    "all were acknowledged below": (ABOVE, True),
+    "all were acknowledged in another partition": ((ONE[0], "send a ok @0 x1 t1..2 p1", ONE[2]), True),
+    "one outside of transactions was": ((ONE[0], "send a ok @0 t1..2", ONE[2]), True),
+    "one was given up outside of transactions": ((*ABOVE, "send x info t1..5"), True),
+    "one was given up": ((*ABOVE, *LATE), False),
+    "one that was refused is in no log": ((*ABOVE, LATE[0], "send x fail x1 w1 t1..5"), True),
+    "one was given up in another partition": ((*ABOVE, LATE[0], f"{LATE[1]} p1"), True),
+    "one was given up, and is found below": ((*ABOVE, *LATE, "final x @1"), True),
+    "one of no transaction known was given up": ((*ABOVE, LATE[1]), None),
+    "one is of nobody": ((*ABOVE, "live w9#1 @2 r4 t4"), None),
+    "nobody asked for its end before the log was asked": (
+        (UNASKED[0], "send a info x1 t1..", "stable @0 high=1"),
+        False,
+    ),
+    "nobody asked, and its timeout was not over": (("txn 1 commit info 1..", *UNASKED[1:]), None),
+    "nobody asked, and its producer was replaced": (("txn 1 commit info 1..", *UNASKED[1:], NEXT), False),
+    "acknowledged without an offset": ((ONE[0], "send a ok x1 t1..2", ONE[2]), True),
+    "so, of a transaction without an end": ((UNASKED[0], "send a ok x1 t1..2", ONE[2]), True),
+    "so, after its end": ((ONE[0], "send a ok x1 t1..5", ONE[2]), False),
+    "so, after and before its end": ((ONE[0], "send a ok x1 t1..5", "send b ok x1 t1..2", ONE[2]), True),
+    "so, outside of transactions": ((ONE[0], "send a ok t1..2", ONE[2]), True),
+    "so, and a copy of another stands there": ((*ABOVE, "send b ok x1 t1..2", "live a @2 r4 t7"), False),
+    "so, and another was given up": ((ONE[0], "send a ok x1 t1..2", ONE[2], *LATE), None),
+    "so late, and it stands below": ((ONE[0], "send a ok x1 t1..5", "final a @0", "stable @3 high=4"), True),
+    "so late, and it stood below": ((ONE[0], "send a ok x1 t1..5", "live a @0 r4 t7", "stable @3 high=4"), False),
+    "so late, and it is in another partition": ((ONE[0], "send a ok x1 t1..5", "final a @0 p1", ONE[2]), False),
+}
+LED = saw("b1,b2,b3", "0..60", 1, 0, "1,2,3")
+ELECTED = (*saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"), *saw("b1,b2,b3", "10..60", 2, 1, "1,2,3"))
+#: a was given up, and is read at 0 after its end was asked for; b stands above.
+PASSED = (
+    *("txn 1 abort ok 0..5..6", "send a info x1 t1..5", "send b ok @1 w1 t2..3", "live a @0 r4 t7"),
+    "stable @0 high=2",
+)
+#: The end that nobody asked for; nothing is read.
+OPEN = ("txn 1 commit info 0..", "send a info x1 t1..", "send b ok @1 w1 t2..3", "stable @0 high=2")
+#: The log went on above the last stable offset.
+BY_ORDER: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
+    "something above was acknowledged before its end": ((*PASSED, *LED), True),
+    "nobody told who led": (PASSED, False),
+    "another was elected": ((*PASSED, *ELECTED), False),
+    "nobody told who led to the end": ((*PASSED, *saw("b1,b2,b3", "0..56", 1, 0, "1,2,3")), False),
+    "who led told no epoch": ((*PASSED, *saw("b1,b2,b3", "0..60", 1, None, "1,2,3")), False),
+    "a leader that nobody reported wrote": ((*PASSED, *LED, "live b @1 r4 t7 e1"), False),
+    "acknowledged when its end was asked for": ((*PASSED[:2], "send b ok @1 w1 t2..5", *PASSED[3:], *LED), False),
+    "acknowledged below": ((*PASSED[:3], "live a @2 r4 t7", "stable @2 high=3", *LED), False),
+    "acknowledged in another partition": ((*PASSED[:2], "send b ok @1 p1 w1 t2..3", *PASSED[3:], *LED), False),
+    "not acknowledged": ((*PASSED[:2], "send b info w1 t2..3", *PASSED[3:], *LED), False),
+    "read above before its end": ((*PASSED[:2], "send b info w1 t2..", *PASSED[3:], "live b @1 r4 t4", *LED), True),
+    "read on a follower": ((*PASSED[:2], "send b info w1 t2..", *PASSED[3:], "replica b @1 r902 t4", *LED), False),
+    "read above, of the last leader": (
+        ("txn 1 abort ok 0..15..16", *PASSED[1:], "live b @1 r4 t12 e1", "send c ok @0 w2 t1..2", *ELECTED),
+        True,
+    ),
+    "read above, of a leader before": ((*PASSED, "live b @1 r4 t4 e0", *ELECTED), False),
+    "nobody knows what stands there, nor asked for an end": ((*OPEN, *LED), True),
+    "one of no transaction known was sent later": ((*OPEN, "send x info x9 w2 t4..6", *LED), True),
+    "one of no transaction known was sent before": ((*OPEN, "send x info x9 w2 t2..6", *LED), None),
+    "one that was given up had ended": ((*OPEN, "txn 1 abort ok 0..1..2 w2", "send x info x1 w2 t0.5..1", *LED), False),
+    "the same, and it is read elsewhere": (
+        (*OPEN, "txn 1 abort ok 0..1..2 w2", "send x info x1 w2 t0.5..1", "live x @2 r4 t9", *LED),
+        True,
+    ),
+    "of the same transaction": (
+        ("txn 1 commit info 0..5..", "send a info x1 t1..", "send c ok @1 x1 t1..2", *PASSED[3:], *LED),
+        True,
+    ),
+}
+#: a was given up, and came late. Its producer's next transaction, with b above it, was ended.
+ENDED = (
+    *("txn 1 abort ok 0..5..6", "send a info x1 t1..5", "live a @1 r4 t7", "txn 2 commit ok 10..15..16"),
+    *("send b ok @2 x2 t11..12", "stable @1 high=4"),
+)
+BY_THE_NEXT: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
+    "a later end above": ((*ENDED, *LED), True),
+    "nobody knows what stands there": ((*ENDED[:2], *ENDED[3:], *LED), True),
+    "of the next incarnation": (
+        (*ENDED[:3], f"{ENDED[3]} i1", "send b ok @2 x2 i1 t11..12", ENDED[5], *LED),
+        True,
+    ),
+    "of an aborted one": ((*ENDED[:3], "txn 2 abort ok 10..15..16", *ENDED[4:], *LED), True),
+    "of another producer": ((*ENDED[:3], f"{ENDED[3]} w1", "send b ok @2 x2 w1 t11..12", ENDED[5], *LED), False),
+    "without an answer": ((*ENDED[:3], "txn 2 commit info 10..15..", *ENDED[4:], *LED), False),
+    "below": ((*ENDED[:2], "live a @3 r4 t7", *ENDED[3:5], "stable @3 high=4", *LED), False),
+    "elsewhere": ((*ENDED[:4], "send b ok @2 p1 x2 t11..12", ENDED[5], *LED), False),
+    "of which nothing is known to have come in time": ((*ENDED[:4], "send b ok @2 x2 t11..15", ENDED[5], *LED), False),
+    "a fault held an end back": ((*ENDED, "fault f b1 5..6 kind=pause", *LED), False),
+    "another was elected": ((*ENDED, *ELECTED), False),
+    "another was elected, and has what stands above": (
+        (*ENDED, "live b @2 r4 t12 e1", *ELECTED),
+        True,
+    ),
+    "of a copy of what stands below": (
+        (*ABOVE[:2], "live a @2 r4 t7", ENDED[3], "send b ok @3 x2 t11..12", "stable @2 high=5", *LED),
+        False,
+    ),
+}
 
 
 @pytest.mark.parametrize(
     ("lines", "came"),
     [
-        (ONE, True),
-        (("txn 1 commit info 0..", *ONE[1:]), True),
-        (("txn 1 commit info 0..", *ONE[1:], "txn 2 commit ok 5..6..7 i1"), True),
-        (("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..5", ONE[2]), False),
-        (("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2", "stable @1 high=2"), False),
-        (("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2 p1", "stable @0 high=1"), False),
-        (("txn 1 commit ok 0..5..6", "send a ok @0 t1..2", "stable @0 high=1"), False),
-        (COPY, False),
-        ((*COPY, "live a @2 r4 t7"), False),
-        ((*COPY, "live a @2 r4 t4"), True),
-        (UNANSWERED, False),
-        ((*UNANSWERED, "live a @0 r4 t4"), True),
-        ((*UNANSWERED, "live a @0 r4 t4 damaged"), False),
-        ((*UNANSWERED, "live a @0 r4 t5"), False),
-        (("txn 1 commit info 0..", *UNANSWERED[1:], "live a @0 r4 t4"), True),
-        (("txn 1 commit info 0..", *UNANSWERED[1:], "live a @0 r4 t60"), None),
-        (("txn 1 commit info 0..", *UNANSWERED[1:], "live a @0 r4 t4", "txn 2 commit ok 5..6..7 i1"), None),
-        (("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..59", "stable @0 high=1"), True),
-        (("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..60", "stable @0 high=1"), None),
-        (TWO, True),
-        ((*TWO, "fault f b1 5..6 kind=pause"), None),
-        ((*TWO, "fault f b1 0.. kind=pause"), None),
-        ((*TWO, "fault f b1 7..9 kind=pause"), True),
-        ((*TWO, "fault f b1 5..6 kind=pause missed"), True),
-        ((*TWO, "fault f b1 5..6 kind=pause unknown"), None),
-        ((*TWO[1:], "txn 1 commit ok 20..25..26", "fault f b1 20..26 kind=pause"), True),
-        ((*TWO[1:], "txn 1 commit info 0..5..", "fault f b1 8..12 kind=pause"), None),
-        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "stable @0 high=1"), None),
-        (("txn 1 commit info 0..", "send a ok x1 t1..2", "stable @0 high=1"), None),
-        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..5", "stable @0 high=1"), False),
-        (("txn 1 commit ok 0..5..6", "send a ok t1..2", "stable @0 high=1"), False),
-        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2 p1", "stable @0 high=1"), False),
-        ((*COPY, "send b ok x1 t1..2", "live a @2 r4 t7"), False),
-        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "final a @0", "stable @3 high=4"), False),
-        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "live a @0 r4 t7", "stable @3 high=4"), None),
-        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "final a @0 p1", "stable @3 high=4"), None),
-        (("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "final a @5", "stable @3 high=6"), None),
-        (SILENT, True),
-        (("txn 1 commit info 0..", *SILENT[1:], "txn 2 commit ok 3..5..6 i1"), True),
-        ((SILENT[0], "send a ok x1 t1..5", *SILENT[2:]), False),
-        ((SILENT[0], "send a ok x1 t1..5", "live a @1 r4 t4", SILENT[3]), True),
-        ((SILENT[0], "send a info x1 t1..2", *SILENT[2:]), False),
-        ((*SILENT, "final a @0"), None),
-        ((*SILENT, "final a @0 p1"), True),
-        ((SILENT[0], "send a ok x1 t1..5", *SILENT[2:], "final a @0"), False),
-        ((*OTHER, "send a ok @0 x1 t5..6", "stable @0 high=1"), None),
-        ((*OTHER, "send a ok @0 x1 t5..64", "stable @0 high=1"), None),
-        ((*OTHER, "send a ok @0 x1 w1 t5..6", "stable @0 high=1"), False),
-        ((TWO[0], *(f"{line} i1" for line in TWO[1:2]), "send b ok @2 x2 i1 t8..9", TWO[4], "fault f b1 5..6"), True),
-    ],
-    ids=[
-        *("acknowledged before its end", "nobody asked for its end", "acknowledged, and its producer was replaced"),
-        "acknowledged when its end was asked for",
-        *("nothing is known of what stands there", "another partition", "outside of transactions"),
-        *("its copy", "its copy, read after its end", "its copy, read before its end"),
-        *(
-            "without an answer",
-            "without an answer, and read",
-            "with a wrong checksum",
-            "read when its end was asked for",
-        ),
-        *(
-            "read, and nobody asked for its end",
-            "read when its timeout was over",
-            "read, but its producer was replaced",
-        ),
-        *("just before its timeout", "its timeout was over"),
-        *("the next transaction", "a fault held the end before back", "a fault all the time", "a fault after that end"),
-        *("a fault that did not act", "a fault that may have acted", "the end of a later one"),
-        *("acknowledged without an offset", "of a transaction without an end", "acknowledged so after its end"),
-        *("acknowledged so outside of transactions", "so in another partition", "so, and another stands there"),
-        *(
-            "so, and it stands elsewhere in the end",
-            "so, and it stood elsewhere",
-            "so, and it stands in another partition",
-            "so, and it stands above",
-        ),
-        "an end before without an answer",
-        *("acknowledged without an offset, and read there late", "so, and its producer was replaced"),
-        *("both after its end was asked for", "and read before", "without an answer, and read there late"),
-        *("so acknowledged, and it stands below, too", "and in another partition, too", "below, too, and all late"),
-        *("in time where another came late", "late where another came late", "of no transaction known"),
-        "an end of its first incarnation",
+        pytest.param(*history, id=f"{of}{says}")
+        for of, each in (("", HISTORIES), ("unknown: ", UNKNOWN), ("order: ", BY_ORDER), ("next: ", BY_THE_NEXT))
+        for says, history in each.items()
     ],
 )
 def test_the_first_write_came_in_time_if_it_is_known_to_be_there_before_the_end(
@@ -123,6 +190,14 @@ def test_the_first_write_came_in_time_if_it_is_known_to_be_there_before_the_end(
 @pytest.mark.parametrize(("timeout_ms", "came"), [(1999, None), (2000, None), (2001, True)])
 def test_a_producers_own_timeout_counts(timeout_ms: int, came: bool | None, tmp_path: Path) -> None:
     write(tmp_path, [by_hand(*ONE)], clients={"producer 0": {"transaction.timeout.ms": timeout_ms}})
+    stored = StoredRun.open(tmp_path)
+    [(of, ends)] = stored.stable_ends.items()
+    assert in_time(stored, of, ends) is came
+
+
+@pytest.mark.parametrize(("partial", "came"), [(False, True), (True, None)])
+def test_what_a_partial_history_lacks_may_have_come_late(partial: bool, came: bool | None, tmp_path: Path) -> None:
+    write(tmp_path, [by_hand(*ABOVE)], partial=partial)
     stored = StoredRun.open(tmp_path)
     [(of, ends)] = stored.stable_ends.items()
     assert in_time(stored, of, ends) is came

@@ -122,6 +122,7 @@ NEAR = {
     "overtaken": ("overtaken", "reach"),
     "own_reports": ("elections", "folded", "holders"),
     "groups": ("takeovers",),
+    "hanging": ("hanging",),
     "last_reports": ("holders_twins", "elections", "holders"),
     "pauses": ("holders_twins", "joining", "holders"),
     "preconditions": ("preconditions",),
@@ -135,6 +136,25 @@ NEAR = {
 
 #: For each module: the text of a rule, the text that it becomes, and what that breaks.
 _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "hanging": (
+        ("return None if log.has_a_stranger else", "return", "what nobody is known to have sent was in time"),
+        ("[] if unreported or", "[] if", "a leader that nobody reported replaced nothing"),
+        ("return len(self._terms) == 1", "return True", "no election replaces anything"),
+        ('and send["invoked_ns"] <= by_ns', "", "a write stands below what was there before it"),
+        ("if its[3] or answer is not True", "if True", "a write in time casts doubt on one that came late"),
+        ("return None if self.stored.file.partial else True", "return True", "a partial history lacks no write"),
+        ("if not copy and any(", "if any(", "a copy is of the producer that was acknowledged"),
+        (
+            'and above.get(_of(row), row["ending_ns"]) < row["ending_ns"]',
+            "",
+            "an end that nothing is known to come before ends what is below",
+        ),
+        (
+            'and not self._may_have_ended(row, transactions, row["ending_ns"])',
+            "",
+            "a fault holds no end of a later transaction back",
+        ),
+    ),
     "holders": (
         (
             "if evidence.coordinated and unseen and",

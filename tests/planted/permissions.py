@@ -240,8 +240,11 @@ _GIVEN_EACH_OTHERS = (
     *("send b ok @0 p1 x2 w1 t1..2", "live b @0 p1 w0 x1 t5", "live a @0 w1 x2 t5"),
     *("final a @0", "final b @0 p1", "end 0..1", "end 0..1 p1"),
 )
-#: A write came to offset 2 after the end of its transaction.
-_HANGS = ("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "end 0..2", "stable @2 high=3")
+#: A write that was given up may have come to offset 2 after the end of its transaction.
+_HANGS = (
+    *("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "send x info x1 t1..5"),
+    *("end 0..2", "stable @2 high=3"),
+)
 #: The write at offset 0 was acknowledged before anybody asked for the end of its transaction.
 _LACKS_ITS_END = ("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2", "end 0..0", "stable @0 high=1")
 #: The same of a second transaction, while the end of the first was on its way through a fault.
@@ -249,7 +252,6 @@ _ENDED_LATE = (
     *("txn 1 commit ok 0..5..6", "txn 2 commit ok 7..9..10", "send a ok @0 x1 t1..2", "send b ok @2 x2 t7..8"),
     *("final a @0", "end 0..2", "stable @2 high=3"),
 )
-
 _ALWAYS = Never("it holds by the setting alone: no event excuses anything")
 
 ROWS: Mapping[str, PlantedRow] = {
@@ -504,6 +506,11 @@ ROWS: Mapping[str, PlantedRow] = {
             PARTITION: Plant((*_HANGS, "send b ok @0 p1 x1 t1..2", "end 0..0 p1", "stable @0 p1 high=1")),
             "nobody asked for its end": Plant(("txn 1 commit info 0..", *_LACKS_ITS_END[1:])),
             "no fault held an end back": Plant(_ENDED_LATE),
+            "nothing was given up": Plant(tuple(line for line in _HANGS if "info" not in line)),
+            "the log went on in time": Plant((*_HANGS, "send y ok @3 x1 t3..4", *_QUIET)),
+            "its producer's next transaction was ended": Plant(
+                (*_HANGS, "txn 2 commit ok 10..15..16", "send y ok @3 x2 t11..12", *_QUIET)
+            ),
             "its timeout was over": _untold(
                 *("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..61", "end 0..0", "stable @0 high=1")
             ),
