@@ -196,7 +196,7 @@ ABORTED_READ = Anomaly(
 )
 EARLY_READ = Anomaly(
     "early_read",
-    "records were read before their commit was asked for",
+    "records were read before their commit was asked for, or from behind an open transaction",
     Promise("with isolation.level=read_committed, nothing is returned from the first open transaction on", _ISOLATION),
 )
 READ_CYCLE = Anomaly(
