@@ -54,7 +54,7 @@ def _came_late(row: Mapping[str, Any], sends: "_Sends", each: Disturbances) -> b
     elected = min((begun for begun, over in each.elections if over >= sent), default=NEVER)
     if overtook.acknowledged_ns < min(reported, elected):
         return False
-    held = (over for begun, over in each.held if begun <= reported + each.unread_ns and sent <= over)
+    held = (over for begun, over in each.held if begun <= reported + each.unread_ns)
     until = [*held, *([reported + FELT_NS] if elected <= reported or reported - sent >= each.timeout_ns else [])]
     return overtook.sent_ns <= max(until, default=BEFORE)
 

@@ -1089,6 +1089,18 @@ def test_a_fault_that_ended_earlier_on_a_broker_does_not_prevent_its_election(fa
     assert decided(SENT, *lines, **UNCLEAN).standing is UNDECIDED
 
 
+def test_a_deposed_leader_on_which_a_fault_ended_earlier_may_go_on() -> None:
+    """No client hears b1 from 13 s on; b2 leads from 20 s on."""
+    led = [*saw("b1", "0..13", 1, 0, "1,3"), *saw("b2,b3", "0..19", 1, 0, "1,3"), *saw("b2,b3", "20..90", 2, 1, "2")]
+    each = [["p b1,b3 14..80 kind=pause ended=b1:16"], ["p b1 14..16 kind=pause", "q b3 14..80 kind=pause"]]
+    each += [["p b1,b3 14..80 kind=pause"]]
+    ended, apart, whole = (
+        evidence(by_hand(SENT, *led, *(f"fault {one}" for one in rows)), **UNCLEAN).elections[TRIAL].terms[0]
+        for rows in each
+    )
+    assert ended.again_ns == apart.again_ns != whole.again_ns
+
+
 @pytest.mark.parametrize("faults", [["fault p b1,b3 14..80 kind=pause ended=b1:16"], ["p1 b1 14..16", "p3 b3 14..80"]])
 def test_a_leader_on_which_a_fault_ended_earlier_may_have_admitted_others(faults: list[str]) -> None:
     """No client hears b1 and b3; b1 leads on from 16 s to 25.2 s, and b2 is elected."""

@@ -87,6 +87,12 @@ def test_another_leader_has_another_connection(lines: tuple[str, ...], came: boo
 
 
 @pytest.mark.parametrize("acks", ["0", "1"])
+def test_what_was_written_to_the_connection_may_be_read_late(acks: str, tmp_path: Path) -> None:
+    lines = ("send a info t0..4", "send b info t4.5..5", "fault p b1 9..13 kind=pause")
+    assert late(tmp_path, *lines, acks=acks) is (acks == "0")
+
+
+@pytest.mark.parametrize("acks", ["0", "1"])
 def test_without_acknowledgements_a_report_says_that_it_was_written_to_the_connection(
     acks: str, tmp_path: Path
 ) -> None:

@@ -273,7 +273,7 @@ def test_an_assumption_that_does_not_hold_says_what_was_seen(number: int) -> Non
 @pytest.mark.parametrize(
     ("moves", "faults", "leading"),
     [
-        ([(0, 2), (2, 1)], [(10, 20)], [1]),
+        ([(1, 2), (2, 1)], [(10, 20)], [1]),
         ([(0, 2), (2, 1)], [(1, 20)], [2, 1]),
         ([(0, 1), (15, 3)], [(10, 20)], [1, 3]),
         ([(0, 1), (29, 3)], [(10, 20)], [1, 3]),

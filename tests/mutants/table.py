@@ -666,9 +666,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "for begun, over in each.elections",
             "an election before",
         ),
-        ("if begun <= reported + each.unread_ns and", "if", "a fault after it was given up held it back"),
-        ("+ each.unread_ns and sent", "and sent", "with acks=0 a report says that it was read"),
-        ("and sent <= over)", ")", "a fault that was over held it back"),
+        ("if begun <= reported + each.unread_ns)", ")", "a fault after it was given up held it back"),
+        (" + each.unread_ns)", ")", "with acks=0 a report says that it was read"),
         ("if elected <= reported or reported", "if reported", "nothing is sent again to another leader"),
         ("or reported - sent >= each.timeout_ns else", "else", "nothing is sent again when it timed out"),
         (
