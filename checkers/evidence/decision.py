@@ -20,10 +20,10 @@ class Case:
     delivered, at ``first_until_ns``. ``epoch``: the leader epoch with which a consumer got them. ``hole``: the final
     log has records of one epoch below and above them. (If their own epoch is an earlier one, the hole need not be the
     reason that they are gone.) ``in_transaction``: they were sent in a transaction (None: not known). ``in_time``: of
-    a transaction that hangs, whether its first write had reached the leader before its end (None: it had, unless an
-    earlier end of its producer came late). ``fetched_ns``: the consumer that got them last fetched them then, or later
-    (None: nobody got them). ``received_ns``: where brokers report no epochs, a consumer had got each of them at
-    its offset by then (None: not each).
+    a transaction that hangs, whether its first write had reached the leader before its end (None: not known).
+    ``fetched_ns``: the consumer that got them last fetched them then, or later (None: nobody got them).
+    ``received_ns``: where brokers report no epochs, a consumer had got each of them at its offset by then (None: not
+    each).
     """
 
     of: Partition
