@@ -7,8 +7,9 @@ with acks=1 one that led. It must have been that by the end of the fault, and af
 injection began and a record was sent: then the fault itself took it out, with what it had.) A fault of clients' traffic
 alone takes no record. A fault that destroys data or elects a leader also puts records at risk that were acknowledged
 before it. A cut between two groups reaches a broker if it cuts it from another replica of the partition, or from a
-controller. A fault that leaves no majority of the controllers (or of the ZooKeeper nodes) counts for every partition:
-without them no ISR changes and no leader is elected.
+controller. A fault of a controller (or of a ZooKeeper node) counts for every partition: it may be the active one, and
+until another is, no ISR changes and no leader is elected. A cut between two groups does so only if it leaves no
+majority of the controllers.
 
 The brokers that had to have a record are the same as for a lost record (checkers/evidence/holders.py): with acks=all
 the brokers in every ISR reported around the acknowledgement, with acks=1 only the leader. All records acknowledged
@@ -135,12 +136,12 @@ def _risk(fault: Row, of: Partition, had: Mapping[int, list[Window]], evidence: 
 
 
 def _reached(fault: Row, replicas: Set[str], evidence: Evidence) -> tuple[frozenset[str], bool]:
-    """Which ``replicas`` of a partition a fault reaches; and whether it leaves no majority of the controllers. (If they
-    are not known, any node that is no broker counts as all of them. With ZooKeeper a broker is the controller.)"""
+    """Which ``replicas`` of a partition a fault reaches; and whether it reaches the controllers. (If these are not
+    known, any node that is no broker counts as one. With ZooKeeper a broker is the controller.)"""
     acted, brokers = acted_on(fault) - {Role.CLIENTS}, frozenset(evidence.names.values())
     controllers = evidence.controllers or acted - brokers
     if not sides(fault):
-        return acted & replicas, bool(acted & controllers) and 2 * len(controllers - acted) <= len(controllers)
+        return acted & replicas, bool(acted & controllers)
     decide = controllers if evidence.configuration.metadata == "kraft" else controllers | brokers
     from_these = replicas | (decide if hits_heartbeats(fault) else frozenset())
     cut = (one for one, other in opposite(fault) if other & from_these)

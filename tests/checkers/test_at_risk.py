@@ -111,9 +111,10 @@ def cut(one: list[str], other: list[str], **more: Any) -> dict[str, Any]:
         (cut(["c1"], ["c2"]), 0),
         (cut(["c1"], ["c2", "c3"]), 0),
         (cut(["b1", "c1"], ["b4", "c2", "c3"]), 3),
-        (fault(5, 8, "c1"), 0),
+        (fault(5, 8, "c1"), 3),
         (fault(5, 8, "c1", "c2"), 3),
-        (fault(5, 8, "b4", "c1", kind="isolate", plane="all"), 0),
+        (fault(5, 8, "b4", "c1", kind="isolate", plane="all"), 3),
+        (fault(5, 8, "b4", kind="isolate", plane="all"), 0),
     ],
 )
 def test_a_cut_reaches_whom_it_cuts_from_replicas_or_controllers(row: dict[str, Any], found: int) -> None:

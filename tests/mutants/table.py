@@ -653,7 +653,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "at_risk": (
         ("if other & from_these)", "if other)", "a cut from anybody reaches a replica"),
         ("if hits_heartbeats(fault) else frozenset()", "", "a cut of replication cuts from controllers"),
-        ("2 * len(controllers - acted) <= len(controllers)", "True", "one of three controllers decides alone"),
+        ("acted & replicas, bool(acted & controllers)", "acted & replicas, False", "controllers decide nothing"),
         ("and 2 * together <= len(controllers)", "", "a majority of controllers decides nothing"),
         ('if evidence.configuration.metadata == "kraft" else', "if True else", "with ZooKeeper no broker decides"),
     ),
