@@ -2,13 +2,15 @@
 marker is missing. If not, the write came late, and began a transaction that no coordinator knows of (KAFKA-14402).
 """
 
-from collections.abc import Container, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import COMES_BACK_NS, FRESH_NS, LeaderTerm, leader_terms, spans
 from harness.core.clock import MS_NS
 from harness.core.faults import Row, acted_on, supposing_it_acted
@@ -19,6 +21,7 @@ from harness.history.stored_run import StoredRun
 
 #: librdkafka's default of transaction.timeout.ms.
 _TIMEOUT_MS = 60_000
+_TRANSACTION = ["worker", "incarnation", "transaction"]
 
 
 def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
@@ -160,7 +163,10 @@ class _Log:
     def _read(self, sends: Iterable[Row], where: pc.Expression) -> set[int]:
         ids = {send["record_id"] for send in sends}
         own = where & pc.field("intact") & pc.field("record_id").isin(pa.array(ids, pa.int64()))
-        return {*self.stored.table("reads", own, ["record_id"])["record_id"].to_pylist()} if ids else set()
+        return {*self._ids(own).to_pylist()} if ids else set()
+
+    def _ids(self, reads: pc.Expression) -> pa.ChunkedArray:
+        return self.stored.table("reads", reads, ["record_id"])["record_id"]
 
     def of_any(self, sends: Iterable[Row]) -> bool | None:
         """The answer if one of these writes stands there, or none of them; None if it depends on which. A write without
@@ -196,32 +202,18 @@ class _Log:
         over = by_ns - its["began_ns"] >= producer.timeout_ms * MS_NS
         if not there:
             return False if replaced or over else None
-        if replaced or over or self._may_have_ended(its, producer.transactions, by_ns):
+        if replaced or over or producer.may_have_ended(its, by_ns):
             return None
         return True
-
-    def _may_have_ended(self, its: Row, transactions: Iterable[Row], by_ns: int) -> bool:
-        """Whether a request for the end of an earlier transaction may have ended this one by then."""
-        # (Another incarnation of the producer has another epoch: its requests for ends cannot end this transaction.)
-        mine = (row for row in transactions if row["incarnation"] == its["incarnation"])
-        earlier = [row for row in mine if row["began_ns"] < its["began_ns"] and row["ending_ns"] is not None]
-        return _ended_late(earlier, self.stored.faults, by_ns)
 
     def _producer(self, worker: int) -> "_Producer":
         if worker not in self._producers:
             transactions = self.stored.rows("transactions", pc.field("worker") == worker)
             config = self.stored.file.workers("sends").get(worker, {})
             timeout_ms = int(config.get("transaction.timeout.ms", _TIMEOUT_MS))
+            acted = [row for row in map(supposing_it_acted, self.stored.faults) if row["effective"] or acted_on(row)]
             above = self._acknowledged_above(worker)
-            ended = [
-                row
-                for row in transactions
-                if row["outcome"] == "ok"
-                and row["ending_ns"] is not None
-                and above.get(_of(row), row["ending_ns"]) < row["ending_ns"]
-                and not self._may_have_ended(row, transactions, row["ending_ns"])
-            ]
-            self._producers[worker] = _Producer(transactions, ended, timeout_ms)
+            self._producers[worker] = _Producer(transactions, timeout_ms, acted, above)
         return self._producers[worker]
 
     def _acknowledged_above(self, worker: int) -> dict[tuple[int, int, int], int]:
@@ -229,24 +221,62 @@ class _Log:
         offset."""
         above = self.rows & (pc.field("offset") > self.last_stable)
         own = (pc.field("worker") == worker) & (pc.field("outcome") == "ok") & pc.is_valid(pc.field("transaction"))
-        sends = self.stored.rows("sends", above & own)
-        lasting = {send["record_id"] for send in sends} if self.led_by_one else self._read(sends, self.lasting & above)
-        found: dict[tuple[int, int, int], int] = {}
-        for send in sends:
-            if send["record_id"] in lasting:
-                found[_of(send)] = min(send["completed_ns"], found.get(_of(send), send["completed_ns"]))
-        return found
+        sends = self.stored.table("sends", above & own, ["record_id", *_TRANSACTION, "completed_ns"])
+        if not self.led_by_one:
+            ids = sends["record_id"].combine_chunks()
+            lasting = self.lasting & above & pc.field("intact") & pc.field("record_id").isin(ids)
+            sends = sends.filter(pc.is_in(sends["record_id"], self._ids(lasting)))
+        first = sends.group_by(_TRANSACTION).aggregate([("completed_ns", "min")])
+        return {_of(row): row["completed_ns_min"] for row in first.to_pylist()}
 
 
 @dataclass(frozen=True)
 class _Producer:
-    """The transactions of a producer in all its incarnations, which have one producer id. ``ended_above``: those that
-    were ended above the last stable offset. Such an end ends whatever this producer id began below it
-    (ProducerAppendInfo)."""
+    """The transactions of a producer in all its incarnations, which have one producer id. ``faults``: those that acted.
+    ``above``: when each transaction first had an answer for a record above the last stable offset."""
 
     transactions: Sequence[Row]
-    ended_above: Sequence[Row]
     timeout_ms: int
+    faults: Sequence[Row]
+    above: Mapping[tuple[int, int, int], int]
+
+    @cached_property
+    def ended_above(self) -> list[Row]:
+        """The transactions that were ended above the last stable offset. Such an end ends whatever this producer id
+        began below it (ProducerAppendInfo)."""
+        ended = (row for row in self.transactions if row["outcome"] == "ok" and row["ending_ns"] is not None)
+        after = (row for row in ended if self.above.get(_of(row), row["ending_ns"]) < row["ending_ns"])
+        return [row for row in after if not self.may_have_ended(row, row["ending_ns"])]
+
+    def may_have_ended(self, its: Row, by_ns: int) -> bool:
+        """Whether a request for the end of an earlier transaction may have ended this one by then. (Another incarnation
+        of the producer has another epoch: its requests for ends cannot end this transaction.)"""
+        began, late = self._late_ends.get(its["incarnation"], ([], []))
+        earlier = bisect_left(began, its["began_ns"])
+        return earlier > 0 and late[earlier - 1] <= by_ns
+
+    @cached_property
+    def _late_ends(self) -> dict[int, tuple[list[int], list[int]]]:
+        """By incarnation: when its transactions began, in order; and from when on a fault may have made its producer
+        send the request for the end of one of those again, so that one of both came late."""
+        found: dict[int, tuple[list[int], list[int]]] = {}
+        for row in sorted(self.transactions, key=_place):
+            if row["ending_ns"] is not None:
+                began, late = found.setdefault(row["incarnation"], ([], []))
+                began.append(row["began_ns"])
+                late.append(min([self._late_ns(row), *late[-1:]]))
+        return found
+
+    def _late_ns(self, its: Row) -> int:
+        felt = (
+            row
+            for row in self.faults
+            if row["healed_ns"] is None or row["healed_ns"] + COMES_BACK_NS >= its["ending_ns"]
+        )
+        first = min((row["injecting_ns"] for row in felt), default=NEVER)
+        if its["ended_ns"] is None:
+            return first
+        return BEFORE if first <= its["ended_ns"] else NEVER
 
     def replaced(self, its: Row) -> bool:
         """Whether a later incarnation began a transaction: it ended the open one before (KIP-98, InitProducerId)."""
@@ -260,14 +290,3 @@ def _of(row: Row) -> tuple[int, int, int]:
 def _place(row: Row) -> tuple[int, int]:
     """Its place among the transactions of its producer."""
     return row["incarnation"], row["began_ns"]
-
-
-def _ended_late(earlier: Iterable[Row], faults: Iterable[Row], by_ns: int) -> bool:
-    """Whether a fault may have made a producer send its request for an end again, so that one of both came late."""
-    acted = [row for row in map(supposing_it_acted, faults) if row["effective"] or acted_on(row)]
-    return any(
-        row["injecting_ns"] <= (by_ns if its["ended_ns"] is None else its["ended_ns"])
-        and (row["healed_ns"] is None or row["healed_ns"] + COMES_BACK_NS >= its["ending_ns"])
-        for its in earlier
-        for row in acted
-    )

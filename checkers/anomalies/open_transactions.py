@@ -13,6 +13,7 @@ from checkers.anomalies.one_leader import STILL_LED, led_by_one
 from checkers.evidence.leadership import COMES_BACK_NS
 from checkers.history import PARTITION, History
 from checkers.scan.in_log import retained
+from checkers.scan.record_bits import computed_once
 from checkers.scan.running_max import greatest_before
 from harness.core.clock import MS_NS
 from harness.core.faults import Row, acted_on, supposing_it_acted
@@ -27,7 +28,8 @@ _POLL = [*PARTITION, "reader", "incarnation", "read_ns"]
 
 def past_open(history: History) -> DataFrame | None:
     """Records delivered to a read_committed reader from behind the first acknowledged record of a transaction that was
-    open then. None if there is no partition without an election: elsewhere that record may have been lost before.
+    open then. None if no poll is suspicious, or there is no partition without an election: elsewhere that record may
+    have been lost before.
 
     Returns: topic, partition, offset, record_id, transaction (the open one), read_ns, ending_ns (until when it was open
     at least)
@@ -46,7 +48,9 @@ def past_open(history: History) -> DataFrame | None:
     pieces = history.pieces(f"shiftright(offset, {_BUCKET_BITS})")
     rows = history.laid_out(firsts.unionByName(polled))
     before = greatest_before(rows, PARTITION, ["offset"], pieces, {"behind": F.col("open")})
-    suspicious = before.where("read_ns < behind.until_ns").selectExpr(*_POLL, "behind.*")
+    suspicious = computed_once(before.where("read_ns < behind.until_ns").selectExpr(*_POLL, "behind.*"))
+    if suspicious is None:
+        return None
     return (
         given.drop("transaction")
         .join(suspicious, on=_POLL, how="inner")
@@ -73,8 +77,8 @@ def _first_records(history: History, led: DataFrame) -> DataFrame:
 
 
 def open_until(history: History) -> DataFrame:
-    """Until when each transaction was open at least: until its end was asked for (if that is unknown, until its last
-    acknowledged record was sent), or its timeout was over.
+    """Until when each transaction was open at least: until its end was asked for (if that did not succeed, until its
+    last acknowledged record was sent), or its timeout was over.
 
     A transaction does not count if something may have ended it earlier: it was given up, or one of its records was; the
     next incarnation of its producer had begun; a fault may have made the request for an earlier end come late
@@ -94,7 +98,9 @@ def open_until(history: History) -> DataFrame:
         .groupBy("worker")
         .agg(F.collect_list(F.struct("incarnation", "first_ns", "late_ns")).alias("lives"))
     )
-    own = f"least(coalesce(ending_ns, shown_ns), began_ns + {_timeout_ns(history)})"
+    # (One whose end failed may have been fenced before that.)
+    asked = "if(outcome = 'ok', coalesce(ending_ns, shown_ns), shown_ns)"
+    own = f"least({asked}, began_ns + {_timeout_ns(history)})"
     replaced = "exists(lives, life -> life.incarnation > incarnation and life.first_ns < until_ns)"
     late = "exists(lives, life -> life.incarnation = incarnation and coalesce(life.late_ns < began_ns, false))"
     return (

@@ -280,8 +280,10 @@ def _with_epoch(history: History, gaps: DataFrame) -> DataFrame:
     if "leader_epoch" in history.same("reads"):
         return gaps.withColumn("epoch", F.expr("int(null)"))
     place = ["topic", "partition", "reader", "at_ns", "poll"]
-    ends = delivered(history).where("leader_epoch >= 0").groupBy(*place, F.col("offset").alias("passed_to"))
-    epochs = ends.agg(F.min("leader_epoch").alias("epoch"))
+    ends = F.broadcast(gaps.select(*place, "passed_to").distinct())
+    given = delivered(history).where("leader_epoch >= 0").withColumnRenamed("offset", "passed_to")
+    at_ends = given.join(ends, on=[*place, "passed_to"], how="left_semi")
+    epochs = at_ends.groupBy(*place, "passed_to").agg(F.min("leader_epoch").alias("epoch"))
     return gaps.join(epochs, on=[*place, "passed_to"], how="left").select(*gaps.columns, "epoch")
 
 

@@ -3,14 +3,12 @@
 records, it is a list."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.late import LATE, late_copies
+from checkers.evidence.late import late_copies
 from checkers.evidence.overtaken import may_have_come_late
-from checkers.evidence.reach import LateCopies, Resent, cut_off, given_up_beside, resent
+from checkers.evidence.reach import Resent, cut_off, given_up_beside, resent
 from checkers.evidence.store import StoredRows
 from checkers.history import History
 from harness.core.anomalies import DUPLICATED, REORDERED, Anomaly
@@ -42,16 +40,9 @@ def of_reordered(history: History, faults: Sequence[Row], found: StoredRows) -> 
     answered = 0 if history.run_file.configuration.acks == "0" else found.count_of(acknowledged)
     happened = [_sent_again(history, faults, REORDERED, found, acknowledged)] if answered else []
     if answered < found.count:
-        unanswered = None if not answered else pc.field("acknowledged_ns").is_null()
         late = not history.run_file.configuration.idempotence and may_have_come_late(history, faults, found)
-        again = _sent_again(history, faults, REORDERED, found, unanswered, _none_acknowledged)
-        happened.append(replace(again, came_late=late))
+        happened.append(Circumstances(came_late=late))
     return happened
-
-
-def _none_acknowledged(*_: object) -> pa.Table:
-    """What was never acknowledged was not appended after that."""
-    return LATE.empty_table()
 
 
 def _sent_again(
@@ -60,11 +51,10 @@ def _sent_again(
     anomaly: Anomaly,
     found: StoredRows,
     wanted: pc.Expression | None = None,
-    copies: LateCopies = late_copies,
 ) -> Circumstances:
     never = Resent(again=False, elected=False)
     idempotent = history.run_file.configuration.idempotence
-    sent = never if idempotent else resent(history, anomaly, found, faults, copies, wanted)
+    sent = never if idempotent else resent(history, anomaly, found, faults, wanted=wanted)
     return Circumstances(
         elected=sent.elected, resent=sent.again, held_back=sent.held, too_many_copies=sent.too_many_copies
     )

@@ -1,11 +1,12 @@
 """Records that stand behind later ones of their producer though no broker acknowledged them: whether their requests may
 have come late.
 
-Without idempotence a producer sends the next record when it waits no more for the one before: that was given up, or
-(acks=0) it was written to the connection. If a fault holds its request back, it may still reach the leader after the
-next one. So it may have come late if no later record that stands before it was acknowledged earlier than that (unless
-another leader was elected in between: each broker has its own connection), and if a fault may have held it back until
-the last of them was sent.
+With several requests in flight it may have been sent again, behind later ones that were sent before it was given up.
+
+Or its producer sent the next record when it waited no more for this one: it was given up, or (acks=0) written to the
+connection. If a fault holds its request back, it may still reach the leader after the next one. So it may have come
+late if no later record that stands before it was acknowledged earlier than that (unless another leader was elected in
+between: each broker has its own connection), and if a fault may have held it back until the last of them was sent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ _OVERTAKEN = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("worker", pa.int32())]
     + [(name, pa.int64()) for name in _NUMBERS]
 )
+_ORPHANED_NS = 120_000_000_000
 _LANE = [*PARTITION, "worker", "incarnation"]
 _SENT = [*_LANE, "record_id", "sequence", "offset", "invoked_ns", "completed_ns", "outcome"]
 
@@ -43,20 +45,36 @@ def may_have_come_late(history: History, faults: Sequence[Row], found: StoredRow
     if history.run_file.origin is not Origin.KAFKA_TRIAL or not len(rows):
         return True
     sends, each = _Sends(history, rows, no_answers), disturbances(history, faults)
-    return all(_came_late(row, sends, each[row["topic"], row["partition"]]) for row in rows.to_pylist())
+    return all(_came_late(history, row, sends, each[row["topic"], row["partition"]]) for row in rows.to_pylist())
 
 
-def _came_late(row: Mapping[str, Any], sends: "_Sends", each: Disturbances) -> bool:
+def _came_late(history: History, row: Mapping[str, Any], sends: "_Sends", each: Disturbances) -> bool:
     sent, reported = row["sent_ns"], NEVER if row["acknowledged_ns"] is None else row["acknowledged_ns"]
     overtook = sends.between(row)
     if overtook is None:
         return False
     elected = min((begun for begun, over in each.elections if over >= sent), default=NEVER)
+    if overtook.sent_ns <= reported and _sent_again(history, each, sent, reported):
+        return True
     if overtook.acknowledged_ns < min(reported, elected):
         return False
-    held = (over for begun, over in each.held if begun <= reported + each.unread_ns)
+    held = (_leaves_ns(begun, over) for begun, over in each.held if begun <= reported + each.unread_ns)
     until = [*held, *([reported + FELT_NS] if elected <= reported or reported - sent >= each.timeout_ns else [])]
     return overtook.sent_ns <= max(until, default=BEFORE)
+
+
+def _sent_again(history: History, each: Disturbances, sent: int, reported: int) -> bool:
+    """Whether a record may have been sent again behind others that were in flight with it."""
+    configuration, times = history.run_file.configuration, (np.array([sent]), np.array([reported]))
+    again = each.resent(*times) if configuration.retries else each.refused(*times)
+    return configuration.max_in_flight > 1 and bool(again.all())
+
+
+def _leaves_ns(begun: int, over: int) -> int:
+    """Until when a request may leave that a fault held back: a connection sends again what was lost after at most as
+    long as it was lost, and gives up after two minutes (RFC 6298; tcp_orphan_retries)."""
+    healed = over - FELT_NS
+    return max(over, healed + min(healed - begun, _ORPHANED_NS))
 
 
 @dataclass(frozen=True)

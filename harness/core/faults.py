@@ -151,8 +151,8 @@ def _limited_to(row: Row, names: list[str], ended_ns: int | None) -> Row:
     """The row of a fault for some of its nodes, on which it ended at this time."""
     lists = ("nodes_without_effect", "nodes_not_known")
     kept = {key: [name for name in row[key] if name in names] for key in lists if row.get(key) is not None}
-    over = {"healing_ns": row["healing_ns"] if ended_ns is None else ended_ns, "healed_ns": ended_ns}
-    return {**row, "nodes": names, **kept, **over}
+    healing = [at_ns for at_ns in (row["healing_ns"], ended_ns) if at_ns is not None]
+    return {**row, "nodes": names, **kept, "healing_ns": min(healing, default=None), "healed_ns": ended_ns}
 
 
 def sides(row: Row) -> tuple[frozenset[str], ...]:

@@ -132,7 +132,7 @@ class Circumstances:
     have sent it again before its acknowledgement came. ``held_back``: a copy was appended after the acknowledgement,
     and a fault may have delayed that copy. ``too_many_copies``: a record has more copies than retries allow.
     ``given_up_beside``: its producer gave up another record while it was in flight. ``came_late``: no broker
-    acknowledged the record, and its request may have come when its producer waited for it no more.
+    acknowledged the record, and its request may have come late: sent again, or when nobody waited for it any more.
 
     A run: ``cut_off``: when a group's partition had two owners, a fault acted on the group's coordinator or its
     members. ``may_be_cut_off``: a fault acted, but perhaps on other nodes alone. ``final_read``: every log was read to
@@ -327,8 +327,8 @@ PERMISSIONS: tuple[Permission, ...] = (
         "given up, and written late",
         (REORDERED,),
         lambda c, seen: not c.idempotence and seen.came_late,
-        "without idempotence: a request that its producer waits for no more may still reach the leader, after the next "
-        "one on a new connection",
+        "without idempotence: a request that was given up may have reached the leader after the next one: sent again, "
+        "or on an older connection",
         "librdkafka, Introduction, Message persistence status (POSSIBLY_PERSISTED); KIP-91",
         "enable.idempotence=true",
     ),

@@ -33,7 +33,13 @@ def late(run: Path, *lines: str, led: list[str] = LED, **settings: Any) -> bool:
         **{"after_record": last["record_id"], "after_sequence": last["sequence"]},
     }
     known, stored = history(
-        run / "found", [found], *lines, *final, f"end 0..{len(log)}", *led, **{"idempotence": False, **settings}
+        run / "found",
+        [found],
+        *lines,
+        *final,
+        f"end 0..{len(log)}",
+        *led,
+        **{"idempotence": False, "max_in_flight": 1, **settings},
     )
     return may_have_come_late(known, known.faults, stored)
 
@@ -98,6 +104,32 @@ def test_without_acknowledgements_a_report_says_that_it_was_written_to_the_conne
 ) -> None:
     lines = ("send a info t0..4", "send b info t1..3.9", PAUSED)
     assert late(tmp_path, *lines, acks=acks) is (acks == "1")
+
+
+@pytest.mark.parametrize(
+    ("lines", "led", "settings", "came"),
+    [
+        (("send a info t0..4", "send b ok @0 t1..3.9", PAUSED), LED, {}, True),
+        (("send a info t0..4", "send b ok @0 t1..3.9"), LED, {}, False),
+        (("send a info t0..4", "send b ok @0 t1..3.9", PAUSED), LED, {"retries": 0}, False),
+        (("send a info t5..8", "send b ok @0 t7..7.5"), MOVED, {"retries": 0}, True),
+        (("send a info t0..4", "send b ok @0 t1..3.9", "send c ok @1 t400..401", PAUSED), LED, {}, False),
+    ],
+    ids=["sent again", "nothing was in the way", "no retries", "refused", "the last was sent long after"],
+)
+def test_with_several_in_flight_it_may_be_sent_again_behind_others(
+    lines: tuple[str, ...], led: list[str], settings: dict[str, Any], came: bool, tmp_path: Path
+) -> None:
+    assert late(tmp_path, *lines, led=led, max_in_flight=5, **settings) is came
+
+
+@pytest.mark.parametrize(("sent", "came"), [("59.9..61", True), ("62.1..63", False)])
+def test_a_connection_sends_again_what_was_lost_after_as_long_as_it_was_lost(
+    sent: str, came: bool, tmp_path: Path
+) -> None:
+    """b1 is cut off for 30 s from 1 s on: the request may leave until 61 s."""
+    cut = "fault c b1 1..31 kind=isolate clients=cut"
+    assert late(tmp_path, "send a info t0..29", f"send b ok @0 t{sent}", cut) is came
 
 
 def test_others_do_not_say_what_was_in_the_way(tmp_path: Path) -> None:

@@ -145,12 +145,12 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("return None if self.stored.file.partial else True", "return True", "a partial history lacks no write"),
         ("if not copy and any(", "if any(", "a copy is of the producer that was acknowledged"),
         (
-            'and above.get(_of(row), row["ending_ns"]) < row["ending_ns"]',
+            'if self.above.get(_of(row), row["ending_ns"]) < row["ending_ns"]',
             "",
             "an end that nothing is known to come before ends what is below",
         ),
         (
-            'and not self._may_have_ended(row, transactions, row["ending_ns"])',
+            'if not self.may_have_ended(row, row["ending_ns"])',
             "",
             "a fault holds no end of a later transaction back",
         ),
