@@ -594,7 +594,11 @@ def _but(lines: tuple[str, ...], **changed: str) -> tuple[str, ...]:
 PAST_OPEN: dict[str, tuple[tuple[str, ...], str]] = {
     "past an aborted one": ((*FIRST, *BEHIND, READ, *ENDS), "c"),
     "past one that is committed later": ((*_but(FIRST, abort="commit"), *BEHIND, READ, *ENDS), "c"),
-    "past one whose end nobody answered": ((*_but(FIRST, ok_0="info 0"), *BEHIND, READ, *ENDS), "c"),
+    "past one whose end nobody answered": ((*_but(FIRST, ok_0="info 0"), *BEHIND, READ, *ENDS), ""),
+    "past one that goes on, whose end nobody answered": (
+        (*_but(FIRST, ok_0="info 0"), "send e ok @2 x1 t15..16", *BEHIND, READ, *ENDS),
+        "c",
+    ),
     "a record outside of any": ((*FIRST, "send c ok @1 w1 t3..4", READ, *ENDS), "c"),
     "its own record": ((*FIRST, "send c ok @1 x1 t3..4", READ, *ENDS), "c"),
     "its own record, its commit asked for": (
