@@ -10,7 +10,6 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import COMES_BACK_NS, FRESH_NS, LeaderTerm, leader_terms, spans
 from harness.core.clock import MS_NS
 from harness.core.faults import Row, acted_on, supposing_it_acted
@@ -21,6 +20,8 @@ from harness.history.stored_run import StoredRun
 
 #: librdkafka's default of transaction.timeout.ms.
 _TIMEOUT_MS = 60_000
+#: Later than any time of a history.
+_NEVER = 1 << 62
 _TRANSACTION = ["worker", "incarnation", "transaction"]
 
 
@@ -273,10 +274,10 @@ class _Producer:
             for row in self.faults
             if row["healed_ns"] is None or row["healed_ns"] + COMES_BACK_NS >= its["ending_ns"]
         )
-        first = min((row["injecting_ns"] for row in felt), default=NEVER)
+        first = min((row["injecting_ns"] for row in felt), default=_NEVER)
         if its["ended_ns"] is None:
             return first
-        return BEFORE if first <= its["ended_ns"] else NEVER
+        return -_NEVER if first <= its["ended_ns"] else _NEVER
 
     def replaced(self, its: Row) -> bool:
         """Whether a later incarnation began a transaction: it ended the open one before (KIP-98, InitProducerId)."""
