@@ -12,14 +12,14 @@ import pyarrow.compute as pc
 
 from checkers.evidence.leadership import COMES_BACK_NS, FRESH_NS, LeaderTerm, leader_terms, spans
 from harness.core.clock import MS_NS
-from harness.core.faults import Row, acted_on, supposing_it_acted
+from harness.core.faults import Row, may_have_acted
 from harness.core.topology import Partition
 from harness.history.last_stable import StableEnds
 from harness.history.schema import Phase, PositionEvent
 from harness.history.stored_run import StoredRun
 
 #: librdkafka's default of transaction.timeout.ms.
-_TIMEOUT_MS = 60_000
+TIMEOUT_MS = 60_000
 #: Later than any time of a history.
 _NEVER = 1 << 62
 _TRANSACTION = ["worker", "incarnation", "transaction"]
@@ -211,9 +211,8 @@ class _Log:
         if worker not in self._producers:
             transactions = self.stored.rows("transactions", pc.field("worker") == worker)
             config = self.stored.file.workers("sends").get(worker, {})
-            timeout_ms = int(config.get("transaction.timeout.ms", _TIMEOUT_MS))
-            acted = [row for row in map(supposing_it_acted, self.stored.faults) if row["effective"] or acted_on(row)]
-            above = self._acknowledged_above(worker)
+            timeout_ms = int(config.get("transaction.timeout.ms", TIMEOUT_MS))
+            acted, above = may_have_acted(self.stored.faults), self._acknowledged_above(worker)
             self._producers[worker] = _Producer(transactions, timeout_ms, acted, above)
         return self._producers[worker]
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
+from checkers.anomalies.hanging import TIMEOUT_MS
 from checkers.anomalies.one_leader import STILL_LED, led_by_one
 from checkers.evidence.leadership import COMES_BACK_NS
 from checkers.history import PARTITION, History
@@ -16,11 +17,9 @@ from checkers.scan.in_log import retained
 from checkers.scan.record_bits import computed_once
 from checkers.scan.running_max import greatest_before
 from harness.core.clock import MS_NS
-from harness.core.faults import Row, acted_on, supposing_it_acted
+from harness.core.faults import Row, may_have_acted
 from harness.history.schema import TRANSACTION, UNKNOWN_OFFSET
 
-#: librdkafka's default of transaction.timeout.ms.
-_TIMEOUT_MS = 60_000
 #: One task sorts so many offsets of a partition at a time, as a number of bits.
 _BUCKET_BITS = 11
 _POLL = [*PARTITION, "reader", "incarnation", "read_ns"]
@@ -122,11 +121,7 @@ def _timeout_ns(history: History) -> str:
         if "transaction.timeout.ms" in settings
     }
     cases = "".join(f" when worker = {worker} then {ms * MS_NS}" for worker, ms in configured.items())
-    return f"case{cases} else {_TIMEOUT_MS * MS_NS} end" if cases else str(_TIMEOUT_MS * MS_NS)
-
-
-def _acted(faults: Iterable[Row]) -> list[Row]:
-    return [row for row in map(supposing_it_acted, faults) if row["effective"] or acted_on(row)]
+    return f"case{cases} else {TIMEOUT_MS * MS_NS} end" if cases else str(TIMEOUT_MS * MS_NS)
 
 
 def _ended_late(faults: Iterable[Row]) -> str:
@@ -135,7 +130,7 @@ def _ended_late(faults: Iterable[Row]) -> str:
     times = [
         f"coalesce(ended_ns >= {row['injecting_ns']}, true)"
         + ("" if row["healed_ns"] is None else f" and ending_ns <= {row['healed_ns'] + COMES_BACK_NS}")
-        for row in _acted(faults)
+        for row in may_have_acted(faults)
     ]
     return f"ending_ns is not null and ({' or '.join(times)})" if times else "false"
 
@@ -143,4 +138,4 @@ def _ended_late(faults: Iterable[Row]) -> str:
 def _in_doubt_ns(history: History) -> int:
     """From when on a fault may have taken the coordinator's log. (If data may be gone, no partition is judged.)"""
     uncleanly = history.run_file.configuration.elects_uncleanly
-    return min((row["injecting_ns"] for row in _acted(history.faults) if uncleanly), default=(1 << 63) - 1)
+    return min((row["injecting_ns"] for row in may_have_acted(history.faults) if uncleanly), default=(1 << 63) - 1)

@@ -25,11 +25,12 @@ from harness.core.faults import Row
 from harness.history.run_file import Origin
 from harness.history.schema import PARTITION
 
-_NUMBERS = ("record_id", "offset", "sequence", "sent_ns", "acknowledged_ns", "after_record", "after_sequence")
+_NUMBERS = ("record_id", "offset", "sent_ns", "acknowledged_ns", "after_record")
 _OVERTAKEN = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32()), ("worker", pa.int32())]
     + [(name, pa.int64()) for name in _NUMBERS]
 )
+#: How long a closed connection goes on to send what was lost: about 100 s (Linux, ip-sysctl, tcp_orphan_retries).
 _ORPHANED_NS = 120_000_000_000
 _LANE = [*PARTITION, "worker", "incarnation"]
 _SENT = [*_LANE, "record_id", "sequence", "offset", "invoked_ns", "completed_ns", "outcome"]
@@ -71,8 +72,8 @@ def _sent_again(history: History, each: Disturbances, sent: int, reported: int) 
 
 
 def _leaves_ns(begun: int, over: int) -> int:
-    """Until when a request may leave that a fault held back: a connection sends again what was lost after at most as
-    long as it was lost, and gives up after two minutes (RFC 6298; tcp_orphan_retries)."""
+    """Until when a request may leave that a fault held back: after the heal, the next attempt of its connection comes
+    within as long as the fault lasted (RFC 6298: each wait is twice the one before)."""
     healed = over - FELT_NS
     return max(over, healed + min(healed - begun, _ORPHANED_NS))
 
@@ -99,9 +100,7 @@ class _Sends:
         answered = pa.scalar(no_answers) if no_answers else pc.equal(sends["outcome"], "ok")
         self._done = pc.if_else(answered, pc.fill_null(sends["completed_ns"], NEVER), NEVER).to_numpy()
         self._offset = pc.fill_null(sends["offset"], NEVER).to_numpy()
-        self._id, self._sent, self._sequence = (
-            sends[name].to_numpy() for name in ("record_id", "invoked_ns", "sequence")
-        )
+        self._id, self._sent = (sends[name].to_numpy() for name in ("record_id", "invoked_ns"))
         self._incarnation, self._by_id = sends["incarnation"].to_numpy(), np.argsort(self._id, kind="stable")
 
     def between(self, row: Mapping[str, Any]) -> _Overtook | None:

@@ -104,6 +104,11 @@ def supposing_it_acted(row: Row) -> Row:
     return {**row, "effective": not spared, "nodes_without_effect": sorted(spared)}
 
 
+def may_have_acted(rows: Iterable[Row]) -> list[Row]:
+    """The faults that may have acted on some node, as they would be if they had acted wherever nobody knows."""
+    return [row for row in map(supposing_it_acted, rows) if row["effective"] or acted_on(row)]
+
+
 def evidence_of(row: Row) -> dict[str, Any]:
     """The evidence; empty if it is not a JSON object."""
     try:
