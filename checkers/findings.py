@@ -16,12 +16,12 @@ from typing import Any
 
 from checkers.evidence.causes import MOST_RUNS, facts, worst_and_biggest
 from checkers.evidence.decision import WORST_FIRST, LossEvent
-from checkers.evidence.faults import active, overlapping
+from checkers.evidence.faults import active
 from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import worst_ruling
 from harness.core.anomalies import BY_NAME, Anomaly
-from harness.core.faults import Row
+from harness.core.faults import Row, injection_of
 from harness.core.topology import broker_name
 from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Standing
 
@@ -235,8 +235,11 @@ def _cause(group: Sequence[Records], observed: Observed) -> dict[str, Any]:
         return {"event": CauseOf.NOTHING if known else CauseOf.UNKNOWN, "hole": all(one.range.hole for one in group)}
     at = [event.at_ns for _, event in taken]
     if taken[0][1].leader is None:
-        faults = overlapping(observed.faults, min(at) - 1, max(at))
-        return {"event": CauseOf.DISKS_LOST, "from_ns": min(at), "to_ns": max(at), "faults": faults}
+        names = {name for _, event in taken for name in event.wipes}
+        wipes = [row for row in observed.faults if injection_of(row) in names]
+        from_ns = min([*(row["injecting_ns"] for row in wipes), *at])
+        faults = [injection_of(row) for row in wipes]
+        return {"event": CauseOf.DISKS_LOST, "from_ns": from_ns, "to_ns": max(at), "faults": faults}
     elections = [*_elections(sorted(taken, key=lambda one: one[0]), observed)]
     stood = {one["in_isr"] for one in elections}
     return {

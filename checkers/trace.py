@@ -278,7 +278,7 @@ def _records_of(example: Row) -> set[int | None]:
 def _anomalies(archive: Archive, record: int) -> tuple[dict[str, Row], list[str]]:
     """The anomalies that contain a record, each with the record's row; and those of which that is not known.
 
-    If the records of an anomaly are not stored, only the examples in the verdict are known.
+    If not all records of an anomaly are stored, only those and the examples in the verdict are known.
     """
     judged = archive.verdict.anomalies if archive.verdict else {}
     stored = archive.found.rows
@@ -286,15 +286,15 @@ def _anomalies(archive: Archive, record: int) -> tuple[dict[str, Row], list[str]
     not_known = []
     for name in sorted(stored.keys() | judged.keys()):
         anomaly = judged.get(name, AnomalyEntry())
-        if name in stored:
-            rows = _stored_of(stored[name], record)
-        else:
-            rows = [row for row in anomaly.examples if record in _records_of(row)]
+        rows = _stored_of(stored[name], record) if name in stored else []
+        rows = rows or [row for row in anomaly.examples if record in _records_of(row)]
         if rows:
             found[name] = rows[0]
         # (An example for each transaction tells nothing of its other records.)
         in_part = name in BY_NAME and BY_NAME[name].counts_transactions
-        if not rows and name not in stored and (anomaly.count > len(anomaly.examples) or in_part):
+        # (Some of its files may be gone.)
+        whole = name in stored and stored[name].count >= anomaly.count
+        if not rows and not whole and (anomaly.count > len(anomaly.examples) or in_part):
             not_known.append(name)
     return found, not_known
 

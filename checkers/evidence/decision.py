@@ -46,13 +46,15 @@ class Case:
 @dataclass(frozen=True)
 class LossEvent:
     """The event that took records: the election of a leader, or (if ``leader`` is None) the loss of every disk that had
-    them. ``in_isr``: whether that leader was in the last ISR before its election; None if not known."""
+    them. ``in_isr``: whether that leader was in the last ISR before its election; None if not known. ``wipes``: the
+    injections that wiped those disks."""
 
     at_ns: int
     term: int | None = None
     leader: int | None = None
     epoch: int | None = None
     in_isr: bool | None = None
+    wipes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

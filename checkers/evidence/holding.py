@@ -25,7 +25,7 @@ class Why(StrEnum):
     (PERHAPS_FOLLOWED).
 
     For an elected broker: it had to have the record (ELECTED), because it was in sync (ELECTED_CLEANLY); it may have it
-    (PERHAPS_ELECTED); it need not have it, so its election took the record (TOOK).
+    (PERHAPS_ELECTED); it need not have it, so its election took the record (TOOK), or may have (LACKED).
     """
 
     LED = "led"
@@ -45,6 +45,7 @@ class Why(StrEnum):
     ELECTED_CLEANLY = "elected cleanly"
     PERHAPS_ELECTED = "perhaps elected"
     TOOK = "took"
+    LACKED = "lacked"
 
 
 #: The reasons at first, when a record was appended.

@@ -9,7 +9,7 @@ from checkers.evidence.holding import AT_FIRST, Change, Has, Why
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import known_epoch
 from checkers.evidence.spread import Spread
-from harness.core.faults import Does
+from harness.core.faults import Does, injection_of
 from harness.core.guarantees import Circumstances, Ruling, standing, violation
 from harness.core.verdict import Standing
 
@@ -89,9 +89,10 @@ class Walk(Spread):
         """What was known about the records at first, and each change of that, in the order of time. (The last records
         of a deposed leader may have been taken before they were appended.)"""
         cut, by = self._cut()
-        if cut:
-            self._followed_through(self._later(by), by)
-        return tuple(sorted(self.state.changes, key=lambda change: (change.why not in AT_FIRST, change.at_ns)))
+        changes = self.state.changes
+        if cut and self._followed_through(self._later(by), by).event is None:
+            changes = [replace(one, why=Why.LACKED) if one.why is Why.TOOK else one for one in changes]
+        return tuple(sorted(changes, key=lambda change: (change.why not in AT_FIRST, change.at_ns)))
 
     def _cut(self) -> tuple[bool, int | None]:
         """Whether an election may have taken the records; and the epoch by which it had, if known."""
@@ -142,7 +143,7 @@ class Walk(Spread):
         by_hand = self.acting.unseen_by_hand or any(self.acting.may_be_by_hand(n) for n in later)
         uncleanly = self.evidence.configuration.elects_uncleanly
         if self.committed is not None and not wiped and not by_hand and not uncleanly:
-            return self.decided(promise, self._event(later[0]) if later else None)
+            return self.decided(promise, self._first_that_may_have(later))
         return self._followed_through(later, by)
 
     def _followed_through(self, later: Sequence[int], by: int | None) -> Decision:
@@ -448,7 +449,11 @@ class Walk(Spread):
         known = known and not any(self._may_lead_empty_again(n) for n in (self.number, *later))
         if not forbidden and not (known and self.elections.seen_whole(self.number, until, self.acting.behind)):
             return self._undecided("there may have been an election that nobody reported", [])
-        return self.decided(promise, self._event(later[0]) if later else None)
+        return self.decided(promise, self._first_that_may_have(later))
+
+    def _first_that_may_have(self, later: Iterable[int]) -> LossEvent | None:
+        """The first election that may have taken the records: no consumer fetched them since."""
+        return next((self._event(n) for n in later if not self._fetched_in_later(n)), None)
 
     def _gone_with_disks(self, perhaps: Sequence[int], by: int | None, later: Sequence[int]) -> Decision:
         """The decision if no election took the records, and all that must have had them lost their disks."""
@@ -462,7 +467,8 @@ class Walk(Spread):
         if lost.standing is Standing.PERMITTED and self._older_survived():
             return self._undecided("every disk was wiped, and yet the log of before continues", [])
         if lost.standing is Standing.PERMITTED and not perhaps and Has.MAY not in self.state.values():
-            return self.decided(lost, LossEvent(max(map(self._wiped_ns, self.wiped))))
+            wipes = (injection_of(self.wiped[broker]) for broker, has in self.state.items() if has is Has.WIPED)
+            return self.decided(lost, LossEvent(max(map(self._wiped_ns, self.wiped)), wipes=tuple(sorted({*wipes}))))
         return self._undecided(_OTHERS_MAY_HAVE_HAD_IT, perhaps)
 
     @property

@@ -102,6 +102,7 @@ HELD: dict[str, str] = {
     "elected cleanly": "{leader} was elected cleanly, so it must have had it",
     "perhaps elected": "{leader} was elected, and may have had it",
     "took": "{leader} was elected, and need not have had it: this took it",
+    "lacked": "{leader} was elected, and need not have had it: this may have taken it",
 }
 
 

@@ -76,6 +76,19 @@ def test_it_was_there_until_the_last_disk_was_lost(at: int, standing: Standing) 
     assert decided(*lines, *seen, *wipes, unclean_election=False).standing is standing
 
 
+@pytest.mark.parametrize(("at", "took"), [(19, 1), (35, 2), (50, None)])
+def test_an_election_that_cannot_have_taken_it_is_no_cause_of_a_violation(at: int, took: int | None) -> None:
+    """b2 was elected at 26 s, b3 at 40 s, all of them in sync."""
+    seen = [
+        *saw("b1,b2,b3", "0..25", 1, 0, "1,2,3"),
+        *saw("b1,b2,b3", "26..39", 2, 1, "1,2,3"),
+        *saw("b1,b2,b3", "40..60", 3, 2, "1,2,3"),
+    ]
+    lines = ["send r ok @5 t10..11", f"live r @5 e0 r1 t{at}", "final a @4 e0", "final b @5 e2", "end 0..6"]
+    found = decided(*lines, *seen, unclean_election=False)
+    assert (found.standing, found.taken_by and found.taken_by.epoch) == (VIOLATION, took)
+
+
 def test_one_that_only_an_earlier_leader_can_have_served_is_no_doubt_of_a_violation() -> None:
     lines = ["send r ok @5 t10..11", "live r @5 e0 r1 t40", *saw("b1", "0..20", 1, 0, "1,2,3")]
     lines += [*saw("b2,b3", "0..25", 1, 0, "1,2,3"), "fault killed b1 20..40 kind=kill"]

@@ -158,6 +158,22 @@ def test_partitions_share_a_finding_where_one_event_took_both(
     assert sorted(places(made({"lost": ranges}, faults))) == apart
 
 
+def test_lost_disks_are_told_with_the_faults_that_wiped_them() -> None:
+    rows = [
+        {"injection": "slow", "injecting_ns": 5 * SECOND, "healed_ns": 40 * SECOND, "effective": True},
+        {"injection": "wipe1", "injecting_ns": 10 * SECOND, "healed_ns": 15 * SECOND, "effective": True},
+        {"injection": "wipe2", "injecting_ns": 20 * SECOND, "healed_ns": 30 * SECOND, "effective": True},
+    ]
+    event = LossEvent(30 * SECOND, wipes=("wipe1", "wipe2"))
+    [one] = made({"lost": [part(0, 9, replace(wiped(30), event=event))]}, rows)
+    assert one.cause == {
+        "event": CauseOf.DISKS_LOST,
+        "from_ns": 10 * SECOND,
+        "to_ns": 30 * SECOND,
+        "faults": ["wipe1", "wipe2"],
+    }
+
+
 def test_two_elections_of_one_partition_are_two_events_however_soon() -> None:
     found = made({"lost": [part(0, 9, elected(20)), part(20, 29, elected(21, leader=2, term=2))]})
     assert [one.anomalies for one in found] == [{"lost": 10}, {"lost": 10}]

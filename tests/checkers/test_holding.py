@@ -203,3 +203,19 @@ def test_has_is_told_for_each_change() -> None:
     [story] = holders.stories(evidence(history, **UNCLEAN), LOST, case)
     assert [change.has for change in story.changes] == [Has.MUST, None, None, None, Has.MAY]
     assert NAMES[story.leader] == "b1"
+
+
+def test_where_an_earlier_leader_may_have_lacked_it_the_later_one_only_may_have_taken_it() -> None:
+    """b2 was in only some of the ISRs that were reported around the acknowledgement, b3 in none."""
+    seen = [
+        *saw("b1,b2,b3", "0..10", 1, 0, "1,2"),
+        *saw("b1", "11..19", 1, 0, "1"),
+        *saw("b2,b3", "11..25", 1, 0, "1"),
+        "fault killed b1 20.. kind=kill",
+        *saw("b2,b3", "26..35", 2, 1, "2"),
+        "fault ended b2 35.. kind=kill",
+        *saw("b3", "36..60", 3, 2, "3"),
+    ]
+    cut = ["final a @4 e0", "final b @5 e2", "end 0..6"]
+    each = told("send r ok @5 t10..11", *seen, *cut, **UNCLEAN | {"min_insync_replicas": 1})
+    assert [one for one in each if one[1] in {Why.ELECTED, Why.PERHAPS_ELECTED, Why.TOOK, Why.LACKED}] == [(26, Why.PERHAPS_ELECTED, [2]), (36, Why.LACKED, [3])]
