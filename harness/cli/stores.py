@@ -270,7 +270,7 @@ def prune(
     )
     described = {one.run.directory: _described(one) for one in chosen}
     gone, alone, locked = [], Counter[WhyKept](), False
-    for pruned in removed(chosen, store, dry_run, backends.writable):
+    for pruned in removed(chosen, store, dry_run, backends.writable, unexpected):
         click.echo(_became(described[pruned.kept.run.directory], pruned.left, dry_run))
         if pruned.left is None:
             gone.append(pruned.kept)

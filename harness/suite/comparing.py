@@ -102,7 +102,9 @@ def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -
     changed = list(changes(old.judged[-1], new.judged[-1])) if old.judged and new.judged else []
     torn = dict.fromkeys((*before.torn, *after.torn))
     notes = [*_not_compared(old, new), *torn, *grown(before, after, tolerance), *changed]
-    return Compared(name, before, after, list(worse(before, after, tolerance)), notes)
+    failing = new.cannot_run > old.cannot_run
+    missing = [f"{new.cannot_run} of its runs could not run now, {old.cannot_run or 'none'} before"] if failing else []
+    return Compared(name, before, after, [*missing, *worse(before, after, tolerance)], notes)
 
 
 def _gone(new: Runs | None) -> str:
@@ -119,7 +121,9 @@ def _not_compared(old: Runs | None, new: Runs | None) -> list[str]:
     sides = [(side, when) for side, when in ((old, "before"), (new, "now")) if side is not None]
     gone = ((side.removed, when, "removed since") for side, when in sides)
     torn = ((side.unreadable, when, "they cannot be read") for side, when in sides)
-    return [f"{count} of the runs {when} cannot be compared: {why}" for count, when, why in (*gone, *torn) if count]
+    left = ((side.waiting if side.any else 0, when, "not run, or interrupted") for side, when in sides)
+    every = (*gone, *torn, *left)
+    return [f"{count} of the runs {when} cannot be compared: {why}" for count, when, why in every if count]
 
 
 def figures(runs: Runs) -> CaseFigures:

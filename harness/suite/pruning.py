@@ -16,7 +16,7 @@ from harness.history.paths import files_below, is_there
 from harness.history.run_file import State
 from harness.suite.reports import INDEX_FILE, write_index
 from harness.suite.results import SUITE_FILE, RunOutcome, SuiteFile, continued, is_suite
-from harness.suite.stored import Stored, with_verdict
+from harness.suite.stored import Stored, read_run, with_verdict
 from harness.suite.suite import run_directory
 
 _DAY = 86_400.0
@@ -29,6 +29,7 @@ class WhyKept(StrEnum):
 
     NOT_YOURS = "not yours to empty"
     RECORDED = "being recorded"
+    UNEXPECTED = "not as expected by now"
 
 
 @dataclass(frozen=True)
@@ -210,27 +211,40 @@ def size_of(directory: Path) -> int:
     return size
 
 
-def remove(directory: Path, below: Path) -> bool:
+def remove(directory: Path, below: Path, unexpected: bool) -> WhyKept | None:
     """Remove a run. If it was the last of its scenario, remove also the scenario's folder, if that is ``below`` the
-    store. False if the run is being recorded."""
+    store. Returns why it was kept instead: it is being recorded, or it was judged anew and (unless ``unexpected``) has
+    to stay."""
     if is_recorded(directory):
-        return False
+        return WhyKept.RECORDED
     # (Another `prune` may be faster.)
     with suppress(FileNotFoundError), judging_lock(directory):
+        if not unexpected and not _may_still_go(directory):
+            return WhyKept.UNEXPECTED
         shutil.rmtree(directory)
     if below in directory.parent.parents:
         with suppress(OSError):
             directory.parent.rmdir()
-    return True
+    return None
 
 
-def removed(chosen: Sequence[Kept], below: Path, dry_run: bool, writable: Callable[[Path], bool]) -> Iterator[Pruned]:
-    """Remove these runs, which are ``below`` a store, unless it is a ``dry_run``. Yields the result for each."""
+def _may_still_go(directory: Path) -> bool:
+    try:
+        return _may_go(read_run(directory))
+    except HistoryError:
+        return not is_there(directory)
+
+
+def removed(
+    chosen: Sequence[Kept], below: Path, dry_run: bool, writable: Callable[[Path], bool], unexpected: bool = False
+) -> Iterator[Pruned]:
+    """Remove these runs, which are ``below`` a store, unless it is a ``dry_run``. ``unexpected``: also those that are
+    not as expected. Yields the result for each."""
     for kept in chosen:
         run = kept.run.directory
         left = why_left_alone(run, writable)
         if left is None and not dry_run:
-            left = _left_by(partial(remove, run, below))
+            left = _left_by(partial(remove, run, below, unexpected))
         yield Pruned(kept, left)
 
 
@@ -245,28 +259,29 @@ def suites_removed(
         yield directory, left
 
 
-def _left_by(remove: Callable[[], bool]) -> LeftAlone | None:
+def _left_by(remove: Callable[[], WhyKept | None]) -> LeftAlone | None:
     """Try to remove something; return why it stays, if it does. Earlier checks may be outdated (it is recorded by now),
     or incomplete (a folder's permissions are not all that counts)."""
     try:
-        return None if remove() else LeftAlone(WhyKept.RECORDED)
+        why = remove()
+        return None if why is None else LeftAlone(why)
     except PermissionError:
         return LeftAlone(WhyKept.NOT_YOURS)
 
 
-def _remove_suite(directory: Path) -> bool:
-    """Remove a suite's directory. False if another process continues the suite by now."""
+def _remove_suite(directory: Path) -> WhyKept | None:
+    """Remove a suite's directory. Returns why it was kept instead: another process continues the suite by now."""
     # (Another `prune` may be faster.)
     with suppress(FileNotFoundError):
         try:
             lock = RecordingLock(directory)
         except BlockingIOError:
-            return False
+            return WhyKept.RECORDED
         try:
             shutil.rmtree(directory)
         finally:
             lock.release()
-    return True
+    return None
 
 
 def why_left_alone(directory: Path, writable: Callable[[Path], bool]) -> LeftAlone | None:

@@ -218,4 +218,7 @@ def test_where_an_earlier_leader_may_have_lacked_it_the_later_one_only_may_have_
     ]
     cut = ["final a @4 e0", "final b @5 e2", "end 0..6"]
     each = told("send r ok @5 t10..11", *seen, *cut, **UNCLEAN | {"min_insync_replicas": 1})
-    assert [one for one in each if one[1] in {Why.ELECTED, Why.PERHAPS_ELECTED, Why.TOOK, Why.LACKED}] == [(26, Why.PERHAPS_ELECTED, [2]), (36, Why.LACKED, [3])]
+    assert [one for one in each if one[1] in {Why.ELECTED, Why.PERHAPS_ELECTED, Why.TOOK, Why.LACKED}] == [
+        (26, Why.PERHAPS_ELECTED, [2]),
+        (36, Why.LACKED, [3]),
+    ]

@@ -336,6 +336,14 @@ def test_a_poll_that_failed_may_be_rolled_back_whatever_its_completion_tells(
     assert done.rows("positions", "at_ns", "event", "partition") == [(8 * MS, "seek", 1)]
 
 
+@pytest.mark.parametrize(("completed", "excused"), [("[[:poll]]", 1), ("nil", 1), ("[[:poll {}]]", 0)])
+def test_what_a_failed_poll_does_not_tell_is_not_skipped(completed: str, excused: int, tmp_path: Path) -> None:
+    failed = ("9 invoke txn [[:poll]]", f"9 fail txn {completed}")
+    writes = (*sent(1, 7, "[0 7]"), *sent(1, 8, "[1 8]"), *sent(1, 9, "[2 9]"))
+    done = Imported(tmp_path, *writes, *polled("1 [[0 7]]"), *failed, *polled("1 [[2 9]]"))
+    assert len(done.rows("positions", "event", "offset")) == excused
+
+
 def test_a_send_that_failed_rolls_no_reader_back(tmp_path: Path) -> None:
     failed = sent(1, 8, "8", process=9, kind="fail")
     done = Imported(tmp_path, *sent(1, 7, "[0 7]"), *polled("1 [[0 7]]"), *failed, *polled("1 [[0 7]]"))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.verdict import Judgement
+from harness.core.verdict import Judgement, Verdict
 from harness.history.lock import RecordingLock
 from harness.history.run_file import RunFile, State
 from harness.report import write as write_reports
@@ -93,7 +93,7 @@ def test_removing_takes_the_run_and_the_empty_folder_of_its_scenario_and_follows
     (outside / "file").write_text("x" * 1000)
     (run / "link").symlink_to(outside)
     assert size_of(run) < sum(path.stat().st_size for path in run.rglob("*") if path.is_file()) + 1000
-    assert remove(run, tmp_path / "store")
+    assert remove(run, tmp_path / "store", unexpected=True) is None
     assert list((tmp_path / "store").iterdir()) == []
     assert (outside / "file").is_file()
 
@@ -110,6 +110,28 @@ def test_a_run_that_is_being_recorded_stays(tmp_path: Path) -> None:
     [became] = removed([here], tmp_path, dry_run=True, writable=Path.exists)
     assert became == Pruned(here)
     assert run.is_dir()
+
+
+@pytest.mark.parametrize(
+    ("now", "left"),
+    [
+        (verdict(expected=False), LeftAlone(WhyKept.UNEXPECTED)),
+        (verdict(), None),
+        (None, LeftAlone(WhyKept.UNEXPECTED)),
+    ],
+    ids=["not as expected", "as expected", "without a verdict"],
+)
+def test_a_run_that_was_judged_anew_meanwhile_stays_if_it_is_not_as_expected(
+    now: Verdict | None, left: LeftAlone | None, tmp_path: Path
+) -> None:
+    run = record(tmp_path, "a", 1)
+    chosen_as = Kept(Stored(run, RunFile.read(run), verdict()), 10)
+    if now is not None:
+        write_reports(run, now, chosen_as.run.file)
+    [became] = removed([chosen_as], tmp_path, dry_run=False, writable=Path.exists)
+    assert (became.left, run.exists()) == (left, left is not None)
+    [became] = removed([chosen_as], tmp_path, dry_run=False, writable=Path.exists, unexpected=True)
+    assert (became.left, run.exists()) == (None, False)
 
 
 def test_of_each_case_of_a_suite_the_newest_judged_runs_stay(tmp_path: Path) -> None:
@@ -129,11 +151,11 @@ def test_what_is_removed_while_a_store_is_looked_at_is_passed_over(tmp_path: Pat
     goes_on, other = record(tmp_path, "a", 1), record(tmp_path, "b", 1)
     others = [other, *(Path(shutil.copytree(other, other.with_name(f"20260102-{n}"))) for n in range(100))]
     with ThreadPoolExecutor() as pool:
-        done = pool.submit(lambda: [remove(run, tmp_path) for run in others])
+        done = pool.submit(lambda: [remove(run, tmp_path, unexpected=True) for run in others])
         while not done.done():
             assert goes_on in runs_below(tmp_path)
             assert size_of(tmp_path) >= size_of(goes_on)
-    assert (all(done.result()), runs_below(tmp_path)) == (True, [goes_on])
+    assert (any(done.result()), runs_below(tmp_path)) == (False, [goes_on])
 
 
 def test_what_can_only_be_left_alone_frees_nothing() -> None:
@@ -158,7 +180,7 @@ def test_what_is_left_alone_says_why_and_what_is_not_goes(dry_run: bool, tmp_pat
     theirs, lives, mine = (record(tmp_path, name, 1) for name in names)
     every = [Kept(read_run(run), 10) for run in (theirs, lives, mine)]
     lock = RecordingLock(lives)
-    became = list(removed(every, tmp_path, dry_run, lambda folder: folder != theirs / "history"))
+    became = list(removed(every, tmp_path, dry_run, lambda folder: folder != theirs / "history", unexpected=True))
     assert [one.kept for one in became] == every
     assert [one.left for one in became] == [
         LeftAlone(WhyKept.NOT_YOURS, theirs / "history"),
@@ -177,7 +199,7 @@ from pathlib import Path
 from harness.suite.pruning import Kept, removed
 from harness.suite.stored import read_run
 store, *runs = map(Path, sys.argv[1:])
-for one in removed([Kept(read_run(run), 10) for run in runs], store, False, lambda _: True):
+for one in removed([Kept(read_run(run), 10) for run in runs], store, False, lambda _: True, unexpected=True):
     print(one.left and one.left.why)
 """
 
