@@ -21,7 +21,7 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
     """
     found: Sets = defaultdict(set)
     sends, reads, positions, ends = (tables[name] for name in ("sends", "reads", "positions", "log_ends"))
-    lasting, unsure, hidden = _phase(reads, "live"), set[int](), set[tuple[Slot, int]]()
+    lasting, unsure, aborted = _phase(reads, "live"), set[int](), set[int]()
     if committed is not None:
         unstable = _unstable(positions)
         found["hanging_transaction"] = {None for _ in unstable}
@@ -31,6 +31,8 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
         asked = {_of(t) for t in tables["transactions"] if not _never_asked(t, sends)}
         within = [s for s in sends if s["transaction"] is not None]
         hidden = {(slot(s), s["record_id"]) for s in within if _of(s) not in asked}
+        known = {_of(t) for t in tables["transactions"]}
+        aborted = {s["record_id"] for s in within if _of(s) in known - asked}
         shown = [r for r in given if (slot(r), r["record_id"]) not in hidden]
         lasting = [r for r in lasting if r["reader"] not in committed and (slot(r), r["record_id"]) in plain]
         lasting += shown
@@ -46,11 +48,11 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
     _what_was_in_the_log(found, _phase(proven, "final"), _proven(lasting, sends), ends)
     _copies(found, [*_phase(proven, "final"), *_phase(proven, "live")])
     _offsets(found, sends, reads)
-    _replicas(found, reads, sends, ends, hidden)
+    _replicas(found, reads, sends, ends, aborted)
     _epochs(found, reads)
     _order(found, sends, log, ends, log)
     from_the_start = [{**p, "offset": 0} if p["event"] in _PLACED else p for p in positions]
-    _readers(found, reads, log, from_the_start)
+    _readers(found, sends, reads, log, from_the_start)
     _group(found, reads, positions)
     _owners(found, reads, positions)
     return {anomaly: records for anomaly, records in found.items() if records}
@@ -68,7 +70,7 @@ def judged_without_final_read(tables: dict[str, list[Row]]) -> Sets:
     _told_twice(found, sends, _proven(log, sends))
     _offsets(found, sends, log)
     _order(found, sends, log, [], reads, acknowledged=True)
-    _readers(found, reads, log, positions)
+    _readers(found, sends, reads, log, positions)
     return {anomaly: records for anomaly, records in found.items() if records}
 
 
@@ -179,9 +181,8 @@ def _epochs(found: Sets, reads: list[Row]) -> None:
                 found["epoch_fell"].add(a["record_id"])
 
 
-def _replicas(
-    found: Sets, reads: list[Row], sends: list[Row], ends: list[Row], hidden: Container[tuple[Slot, int]]
-) -> None:
+def _replicas(found: Sets, reads: list[Row], sends: list[Row], ends: list[Row], aborted: Container[int]) -> None:
+    """What a follower shows of an ``aborted`` transaction is another anomaly."""
     acknowledged = {(slot(s), s["record_id"]) for s in sends if s["outcome"] == "ok"}
     cut = {slot(e) for e in ends if e["log_start"] > 0}
     for follower in {(r["reader"], slot(r)) for r in _phase(reads, "replica")}:
@@ -194,7 +195,7 @@ def _replicas(
     whole = [r for r in reads if r["intact"]]
     for r in _phase(whole, "replica"):
         here = [f["record_id"] for f in _phase(whole, "final") if slot(f) == slot(r) and f["offset"] == r["offset"]]
-        ended = [e for e in ends if slot(e) == slot(r) and e["complete"] and (slot(r), r["record_id"]) not in hidden]
+        ended = [e for e in ends if slot(e) == slot(r) and e["complete"] and r["record_id"] not in aborted]
         of = [e for e in ended if e["log_start"] <= r["offset"] < e["log_end"]]
         read = any(slot(f) == slot(r) and f["offset"] == r["offset"] for f in _phase(reads, "final"))
         if r["record_id"] not in here and (here or (of and not read)):
@@ -226,24 +227,31 @@ def _order(
                     found["real_time_order"].add(a["record_id"])
 
 
-def _readers(found: Sets, reads: list[Row], log: list[Row], positions: list[Row]) -> None:
+def _readers(found: Sets, sends: list[Row], reads: list[Row], log: list[Row], positions: list[Row]) -> None:
+    """What a later leader has, or what was sent after a read, need not have been there to be read."""
+    sent: dict[int | None, int] = {}
+    for s in sends:
+        sent[s["record_id"]] = min(s["invoked_ns"], sent.get(s["record_id"], s["invoked_ns"]))
     live = [r for r in _phase(reads, "live") if r["offset"] >= 0]
     for seat in {_seat(r) for r in (*live, *positions)}:
         told = [p for p in positions if _seat(p) == seat and p["event"] not in {"commit", *_ENDS}]
-        happened = [(p["at_ns"], 0, p["event"], p["offset"], None) for p in told]
-        happened += [(r["read_ns"], 1, "read", r["offset"], r["record_id"]) for r in live if _seat(r) == seat]
+        happened = [(p["at_ns"], 0, p["event"], p["offset"], None, None) for p in told]
+        own = [r for r in live if _seat(r) == seat]
+        happened += [(r["read_ns"], 1, "read", r["offset"], r["record_id"], r["leader_epoch"]) for r in own]
         reader, _, of = seat
         untold = {r["record_id"] for r in reads if (r["reader"], slot(r)) == (reader, of) and r["offset"] < 0} - {None}
         place = furthest = None
-        for _, _, event, offset, record in sorted(happened, key=_in_order):
+        for at_ns, _, event, offset, record, epoch in sorted(happened, key=_in_order):
             if event in _RESETS:
                 place = furthest = offset if event in _PLACED else None
                 continue
             if offset is None:
                 continue
             if place is not None:
-                passed = {r["record_id"] for r in log if slot(r) == of and place <= r["offset"] < offset}
-                found["skipped"] |= passed - untold
+                passed = [r for r in log if slot(r) == of and place <= r["offset"] < offset]
+                there = [r for r in passed if None in (epoch, r["leader_epoch"]) or r["leader_epoch"] <= epoch]
+                early = {r["record_id"] for r in there if sent.get(r["record_id"], at_ns - 1) < at_ns}
+                found["skipped"] |= early - untold
             if event == "read" and furthest is not None and offset < furthest:
                 found["went_back"].add(record)
             place = offset + (event == "read")
@@ -367,8 +375,8 @@ def _of(row: Row) -> tuple[int, int | None]:
     return row["worker"], row["transaction"]
 
 
-def _in_order(happened: tuple[int, int, str, int | None, int | None]) -> tuple[int, int, int, int]:
-    at_ns, told_or_read, _, offset, record = happened
+def _in_order(happened: tuple[int, int, str, int | None, int | None, int | None]) -> tuple[int, int, int, int]:
+    at_ns, told_or_read, _, offset, record, _ = happened
     return at_ns, told_or_read, offset or 0, -1 if record is None else record
 
 
