@@ -15,13 +15,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.evidence.intervals import NEVER, Times
+from checkers.evidence.intervals import NEVER, Times, merged
 from checkers.history import PARTITION, History
 from checkers.stretches import (
     Stretch,
     Stretches,
     Timeline,
-    merged,
     per_bucket,
     stretches,
     timelines,

@@ -4,6 +4,7 @@ from checkers.anomalies import cycles, epochs, groups, imported, offsets, order,
 from checkers.checker import Checker, OrderChecker, PollChecker, RecordChecker, TableChecker
 from checkers.evidence.circumstances import of_duplicated, of_missed, of_reordered, of_two_owners, of_unseen
 from checkers.evidence.copies import sent_again_for_loss
+from checkers.evidence.markers import marker_may_be_gone
 from checkers.history import History
 from checkers.scan.record_bits import COPIED, MAY_BE_DAMAGED_IN_PLACE, READ_ELSEWHERE, REKEYED, STRAYED, UNSENT
 from harness.core.anomalies import (
@@ -120,7 +121,12 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
 
 #: Checkers of transactions: what was delivered, and whether a transaction is complete.
 TRANSACTIONS: tuple[Checker, ...] = (
-    TableChecker(ABORTED_READ, applies=transactions.has_transactions, find=transactions.aborted_read),
+    TableChecker(
+        ABORTED_READ,
+        applies=transactions.has_transactions,
+        find=transactions.aborted_read,
+        by_loss=marker_may_be_gone,
+    ),
     TableChecker(EARLY_READ, applies=transactions.has_transactions, find=transactions.early_read),
     TableChecker(READ_CYCLE, applies=cycles.reads_transactionally, find=cycles.read_cycle),
     TableChecker(FRACTURED, applies=transactions.has_transactions, find=transactions.fractured),

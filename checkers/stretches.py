@@ -1,6 +1,6 @@
 """Stretches, that is, times without an acknowledgement: arithmetic on the bins in which writes ended. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from checkers.evidence.intervals import BEFORE, NEVER, Times
+from checkers.evidence.intervals import BEFORE, NEVER, Times, merged
 from checkers.history import PARTITION
 from harness.core.clock import SECOND_NS
 from harness.core.topology import Partition
@@ -99,17 +99,6 @@ class Stretches:
         lasted = np.minimum(to, until_ns) - np.maximum(begun, since_ns)
         certain = self.longest(since_ns, until_ns)
         return max(int(lasted.max(initial=0)), certain.lasted_ns if certain else 0)
-
-
-def merged(times: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Merge times that touch or overlap."""
-    apart: list[tuple[int, int]] = []
-    for begin, end in sorted(times):
-        if apart and begin <= apart[-1][1]:
-            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
-        else:
-            apart.append((begin, end))
-    return apart
 
 
 def timelines(folded: pa.Table, awaited: Mapping[Partition, Sequence[tuple[int, int]]]) -> dict[Partition, Timeline]:

@@ -80,3 +80,14 @@ class Intervals:
     def _latest_begun_by(self, at_ns: int) -> int:
         n = bisect_right(self._begun, at_ns)
         return self._latest[n - 1] if n else _NONE
+
+
+def merged(times: Iterable[Window]) -> list[Window]:
+    """Merge times that touch or overlap."""
+    apart: list[Window] = []
+    for begin, end in sorted(times):
+        if apart and begin <= apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+        else:
+            apart.append((begin, end))
+    return apart

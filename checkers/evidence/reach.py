@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.behind import LAG_NS
-from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Window
+from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Window, merged
 from checkers.evidence.late import IN_FLIGHT, elections_of, late_copies
 from checkers.evidence.leadership import Partition
 from checkers.evidence.store import StoredRows, each_partition
@@ -303,8 +304,9 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
     known = elections_of(history, faults)
     timeout_ns = history.run_file.request_timeout_ns
     brokers = frozenset(history.stored.brokers.values())
+    acks_all, min_isr = history.run_file.configuration.acks_all, history.run_file.configuration.min_insync_replicas
     # (Only a leader that needs a second broker of its ISR may answer with an error after it has written.)
-    of_all = history.run_file.configuration.acks_all and history.run_file.configuration.min_insync_replicas > 1
+    of_all = acks_all and min_isr > 1
     # (With acks=0 the report comes when the request was written to the connection.)
     unread_ns = FELT_NS if history.run_file.configuration.acks == "0" else 0
 
@@ -329,9 +331,22 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
                 for begun, over, leaders in led
                 if begun <= felt_ns and injecting_ns <= over
             ]
-            near += [at for to, at in reached if may_keep_answers(row, to, replicas, brokers, of_all)]
+            keeps = partial(may_keep_answers, row, replicas=replicas, brokers=brokers)
+            near += [at for to, at in reached if keeps(to, acks_all=of_all)]
             # (A request is held back on its way to the leader.)
-            holding += [at for to, at in reached if held and may_keep_answers(row, to, replicas, brokers, False)]
+            holding += [at for to, at in reached if held and keeps(to, acks_all=False)]
+            # (A leader that waits for its followers reads nothing else from that connection. When the first request has
+            # timed out, the client closes the connection, and sends again whatever was behind it.)
+            full_ns = injecting_ns + timeout_ns
+            slow = [(to, (max(since, full_ns), until)) for to, (since, until) in reached if full_ns <= until]
+            behind = [at for to, at in slow if acks_all and keeps(to, acks_all=True) and not keeps(to, acks_all=False)]
+            near += [] if of_all else behind
+            holding += behind if held else []
+        if of_all and its is not None:
+            # (A leader whose ISR is too small refuses records.)
+            small = ((term, report) for term in terms for report in term.reports if len(report.isr) < min_isr)
+            times = ((one.from_ns, min(one.to_ns, term.ends_ns)) for term, one in small)
+            near += merged((since - its.lag_ns, until + its.lag_ns) for since, until in times if since <= until)
         return Disturbances(near, holding, changes, timeout_ns, unread_ns)
 
     return _Each(of)

@@ -12,9 +12,10 @@ from pyspark.sql import SparkSession
 
 from checkers.availability import availability, bins, committed, resolution
 from checkers.availability import writes as writes_of
+from checkers.evidence.intervals import merged
 from checkers.history import History
 from checkers.judge import judge
-from checkers.stretches import Stretch, Timeline, merged, per_bucket, stretches, timelines, together
+from checkers.stretches import Stretch, Timeline, per_bucket, stretches, timelines, together
 from harness.core.verdict import Judgement
 from harness.history.run_file import Limits
 from tests.checkers.notation import SECOND, by_hand, write

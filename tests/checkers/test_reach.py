@@ -457,8 +457,12 @@ LED = ("saw b1 @0..40 leader=1 epoch=0 isr=1,2 replicas=1,2", ELSEWHERE)
         (["fault cut b1 9..15"], COPIED | {"sent_ns": None}, (False, False)),
         ([LED[0].replace("40", "10"), "saw b2 @11 leader=2 epoch=1 isr=2"], COPIED, (True, True)),
         ([LED[0].replace("40", "19"), "saw b2 @20 leader=2 epoch=1 isr=2"], COPIED, (False, False)),
-        ([LED[0].replace("40", "4"), "saw b1 @5..40 leader=2 epoch=1 isr=2"], COPIED, (False, False)),
+        ([LED[0].replace("40", "4"), "saw b1 @5..40 leader=2 epoch=1 isr=1,2"], COPIED, (False, False)),
         ([*LED, "saw b2 @11 p1 leader=2 epoch=1 isr=2"], COPIED, (False, False)),
+        ([LED[0].replace("40", "10"), "saw b1 @11..40 leader=1 epoch=0 isr=1"], COPIED, (True, False)),
+        (["saw b1 @0..8 leader=1 epoch=0 isr=1", "saw b1 @9..40 leader=1 epoch=0 isr=1,2"], COPIED, (False, False)),
+        ([LED[0].replace("40", "14"), "saw b1 @15..40 leader=1 epoch=0 isr=1"], COPIED, (False, False)),
+        ([LED[0], "saw b3 @0..40 p2 leader=3 epoch=0 isr=3"], COPIED, (False, False)),
     ],
     ids=[
         *(
@@ -473,6 +477,7 @@ LED = ("saw b1 @0..40 leader=1 epoch=0 isr=1,2 replicas=1,2", ELSEWHERE)
         ),
         *("a controller's", "for good", "in vain", "never acknowledged", "not for longer than a request", "never sent"),
         *("an election", "a later one", "one before, of which all knew", "of another partition"),
+        *("too few in sync", "too few before", "too few later", "too few in another partition"),
     ],
 )
 def test_what_was_sent_again_met_something_before_it_was_acknowledged(
@@ -577,6 +582,27 @@ def test_what_cuts_delays_or_halts_may_hold_requests_back(
     one = disturbances(told, told.faults)["trial", 0]
     window = felt[0] * SECOND, NEVER if felt[1] is None else felt[1] * SECOND
     assert (one.faults, one.held) == ([window], [window] if held else [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "acks", "faults", "held"),
+    [
+        ("b2 9..15 kind=pause", "all", [], []),
+        ("b2 9..35 kind=pause", "all", [(39, 45)], [(39, 45)]),
+        ("b2 9..35 kind=kill", "all", [(39, 45)], []),
+        ("b3 9..35 kind=pause", "all", [], []),
+        ("b2 9..35 kind=pause", "1", [], []),
+    ],
+    ids=["no request timed out", "one did", "one did, none is held", "of no replica", "nobody waits for it"],
+)
+def test_a_follower_holds_back_what_stands_behind_a_request_that_timed_out(
+    fault: str, acks: str, faults: list[tuple[int, int]], held: list[tuple[int, int]], tmp_path: Path
+) -> None:
+    lines = ("send a ok @0", "end 0..1", *LED, f"fault f {fault}")
+    told, _ = history(tmp_path, [COPIED], *lines, acks=acks, min_insync_replicas=1)
+    one = disturbances(told, told.faults)["trial", 0]
+    seconds = [[(since // SECOND, until // SECOND) for since, until in windows] for windows in (one.faults, one.held)]
+    assert seconds == [faults, held]
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,7 @@ NEAR = {
     "joins": ("joining", "holders_twins", "holders"),
     "late": ("reach", "causes"),
     "leadership": ("leadership", "elections", "holders"),
+    "markers": ("markers",),
     "neighbours": ("neighbours", "holders", "causes"),
     "at_risk": ("at_risk",),
     "overtaken": ("overtaken", "reach"),
@@ -482,6 +483,13 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ("case.in_time is not False))", "case.in_time is True))", "an untimely end is in doubt"),
     ),
+    "markers": (
+        ('since <= row["read_ns"] and', "", "what came after the delivery took the marker"),
+        ("and sent_ns <= until", "", "what came before the send took the marker"),
+        ("& names)", ")", "the disk of another broker had the marker"),
+        ("in elections.terms[1:]", "in elections.terms", "the first term took something"),
+        ("if history.run_file.configuration.elects_uncleanly or by_hand:", "if True:", "a clean election took it"),
+    ),
     "neighbours": (
         ("decision.rulings.get(took, beside.ruling)", "beside.ruling", "what permits its neighbours permits it"),
         ("if one.may_go_with(took)]", "]", "leaders that the event spared may have had them"),
@@ -572,6 +580,10 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
     ),
     "reach": (
+        ("if full_ns <= until]", "]", "no request need have timed out"),
+        ("max(since, full_ns), until", "since, until", "the first request timed out at once"),
+        ("at in slow if acks_all and keeps", "at in slow if keeps", "a leader that answers alone waits for followers"),
+        ("if len(report.isr) < min_isr)", ")", "no ISR is wide enough"),
         (
             "beside[known] = beside_given_up",
             "beside[:] = bool(len(others)) or beside_given_up",
@@ -629,19 +641,19 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "a fault counts before its broker led",
         ),
         (
-            "for to, at in reached if held and may_keep",
-            "for to, at in reached if may_keep",
+            "for to, at in reached if held and keeps",
+            "for to, at in reached if keeps",
             "a kill holds requests back",
         ),
         (
-            "may_keep_answers(row, to, replicas, brokers, False)]",
-            "may_keep_answers(row, to, replicas, brokers, of_all)]",
+            "if held and keeps(to, acks_all=False)]",
+            "if held and keeps(to, acks_all=of_all)]",
             "what is slow between brokers holds requests back",
         ),
-        ("history.run_file.configuration.acks_all and", "True and", "a leader that answers alone waits for others"),
+        ("of_all = acks_all and", "of_all = True and", "a leader that answers alone waits for others"),
         (
-            "acks_all and history.run_file.configuration.min_insync_replicas > 1",
-            "acks_all",
+            "of_all = acks_all and min_isr > 1",
+            "of_all = acks_all",
             "a leader that is enough fails what it has written",
         ),
         (
