@@ -235,7 +235,7 @@ def _cause(group: Sequence[Records], observed: Observed) -> dict[str, Any]:
         return {"event": CauseOf.NOTHING if known else CauseOf.UNKNOWN, "hole": all(one.range.hole for one in group)}
     at = [event.at_ns for _, event in taken]
     if taken[0][1].leader is None:
-        names = {name for _, event in taken for name in event.wipes}
+        names = {name for one in group if one.event is not None for name in one.event.wipes}
         wipes = [row for row in observed.faults if injection_of(row) in names]
         from_ns = min([*(row["injecting_ns"] for row in wipes), *at])
         faults = [injection_of(row) for row in wipes]

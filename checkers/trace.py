@@ -33,7 +33,7 @@ from harness.core.trace import (
     Reading,
     Sending,
 )
-from harness.history.paths import VERDICT_FILE
+from harness.history.paths import VERDICT_FILE, checking
 from harness.history.schema import (
     ENDS_INTERVAL,
     FINAL_READER,
@@ -286,14 +286,18 @@ def _anomalies(archive: Archive, record: int) -> tuple[dict[str, Row], list[str]
     not_known = []
     for name in sorted(stored.keys() | judged.keys()):
         anomaly = judged.get(name, AnomalyEntry())
-        rows = _stored_of(stored[name], record) if name in stored else []
+        rows, whole = list[Row](), False
+        if name in stored:
+            try:
+                rows, whole = _stored_of(stored[name], record), stored[name].count >= anomaly.count
+            except (pa.ArrowInvalid, OSError) as exc:
+                where = stored[name].files[0].parent
+                raise HistoryError(f"{where}: cannot be read: {checking(archive.directory)}") from exc
         rows = rows or [row for row in anomaly.examples if record in _records_of(row)]
         if rows:
             found[name] = rows[0]
         # (An example for each transaction tells nothing of its other records.)
         in_part = name in BY_NAME and BY_NAME[name].counts_transactions
-        # (Some of its files may be gone.)
-        whole = name in stored and stored[name].count >= anomaly.count
         if not rows and not whole and (anomaly.count > len(anomaly.examples) or in_part):
             not_known.append(name)
     return found, not_known

@@ -54,7 +54,7 @@ class LossEvent:
     leader: int | None = None
     epoch: int | None = None
     in_isr: bool | None = None
-    wipes: tuple[str, ...] = ()
+    wipes: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

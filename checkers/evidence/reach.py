@@ -16,14 +16,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.behind import LAG_NS
+from checkers.evidence.elections import Elections
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Window, merged
 from checkers.evidence.late import IN_FLIGHT, elections_of, late_copies
-from checkers.evidence.leadership import Partition
+from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import History
 from harness.core.anomalies import DUPLICATED, Anomaly
 from harness.core.clock import MS_NS
-from harness.core.faults import Does, Row, acted_on, does, kept_from_clients, may_keep_answers, split_by_end, stops
+from harness.core.faults import (
+    Does,
+    Row,
+    acted_on,
+    does,
+    kept_from_clients,
+    may_keep_answers,
+    slows_replication,
+    split_by_end,
+    stops,
+)
 from harness.history.run_file import Origin, RunFile
 from harness.history.schema import FRESH_NS
 
@@ -202,18 +213,24 @@ class Disturbances:
     """The times in which something may have kept a partition's acknowledgements from producers: ``faults`` or
     ``elections``; and the times in which faults may have ``held`` back requests. A request without an answer for
     ``timeout_ns`` is sent again anyway. ``unread_ns``: how long after its producer's report a record may wait for its
-    leader to read it."""
+    leader to read it. ``small``: the times in which the leader refused records, because too few brokers were in sync.
+    """
 
     faults: Sequence[Window]
     held: Sequence[Window]
     elections: Sequence[Window]
     timeout_ns: int
     unread_ns: int = 0
+    small: Sequence[Window] = ()
 
     def resent(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which records may have been sent again: there was a disturbance before they were acknowledged."""
         met = during([*self.faults, *self.elections], sent, until + self.unread_ns)
         return met | (until - sent >= self.timeout_ns)
+
+    def resent_or_refused(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Which records may have been sent again, written once or not before."""
+        return self.resent(sent, until) | during(self.small, sent, until)
 
     def held_back(self, sent: npt.NDArray[np.int64], until: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Which records may have been appended once more after their acknowledgement."""
@@ -259,7 +276,8 @@ def resent(
         return Resent(again=not len(late), elected=True, held=bool(len(late)))
     each = disturbances(history, faults)
     rows = until_reported(history, found, _COPIES_IN_FLIGHT, wanted)
-    again, elected = (_of_all([rows], each, which) for which in (Disturbances.resent, Disturbances.refused))
+    sent_again = Disturbances.resent if anomaly is DUPLICATED else Disturbances.resent_or_refused
+    again, elected = (_of_all([rows], each, which) for which in (sent_again, Disturbances.refused))
     late = copies(history, anomaly, found, faults) if again else ()
     if not len(late):
         too_many_copies = again and _too_many_copies(rows, each, history.run_file.configuration.retries)
@@ -339,17 +357,28 @@ def disturbances(history: History, faults: Sequence[Row]) -> "_Each":
             # timed out, the client closes the connection, and sends again whatever was behind it.)
             full_ns = injecting_ns + timeout_ns
             slow = [(to, (max(since, full_ns), until)) for to, (since, until) in reached if full_ns <= until]
-            behind = [at for to, at in slow if acks_all and keeps(to, acks_all=True) and not keeps(to, acks_all=False)]
+            waits = acks_all and slows_replication(row, replicas)
+            behind = [at for to, at in slow if waits and not keeps(to, acks_all=False)]
             near += [] if of_all else behind
             holding += behind if held else []
-        if of_all and its is not None:
-            # (A leader whose ISR is too small refuses records.)
-            small = ((term, report) for term in terms for report in term.reports if len(report.isr) < min_isr)
-            times = ((one.from_ns, min(one.to_ns, term.ends_ns)) for term, one in small)
-            near += merged((since - its.lag_ns, until + its.lag_ns) for since, until in times if since <= until)
-        return Disturbances(near, holding, changes, timeout_ns, unread_ns)
+        small, shrunk = _too_few_in_sync(its, min_isr) if of_all and its is not None else ([], [])
+        return Disturbances([*near, *shrunk], holding, changes, timeout_ns, unread_ns, small)
 
     return _Each(of)
+
+
+def _too_few_in_sync(its: Elections, min_isr: int) -> tuple[list[Window], list[Window]]:
+    """The times in which the ISR may have been too small, so that the leader refused records; and those in which it may
+    have become too small, so that the leader refused records that it had written."""
+    small, shrunk = list[Window](), list[Window]()
+    before: Span | None = None
+    for report in sorted(its.current, key=lambda report: report.from_ns):
+        if len(report.isr) < min_isr:
+            small.append((report.from_ns - its.lag_ns, report.to_ns + its.lag_ns))
+            if before is not None and len(before.isr) >= min_isr:
+                shrunk.append((before.to_ns - its.lag_ns, report.from_ns + its.lag_ns))
+        before = report
+    return merged(small), merged(shrunk)
 
 
 class _Each(dict[Partition, Disturbances]):

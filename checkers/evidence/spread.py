@@ -18,14 +18,20 @@ from harness.core.anomalies import Anomaly
 from harness.core.faults import Does, Row, injection_of
 
 
+def wiped_ns(row: Row) -> int:
+    """When a disk had been wiped, and its broker was started again; if it was not, when that began."""
+    return int(row["injecting_ns"] if row["healed_ns"] is None else row["healed_ns"])
+
+
 @dataclass
 class Spread:
     """What is known of each broker and the records of the term ``number``, and how reports and wipes change that.
 
-    ``state``: what is known now. ``wiped``: the last wipe of each broker's disk; ``had``: what was known before it was
-    wiped first, and when that was. ``in_doubt``: the brokers whose disk was wiped, and that may have the records all
-    the same. ``doubted``: the brokers that have the records if each leader since has had them, which is not known.
-    ``rejoining``: those that may have joined an ISR again before any broker reported that.
+    ``state``: what is known now. ``wiped``: the last wipe of each broker's disk; ``lost_with``: the one that took the
+    records; ``had``: what was known before it was wiped first, and when that was. ``in_doubt``: the brokers whose disk
+    was wiped, and that may have the records all the same. ``doubted``: the brokers that have the records if each leader
+    since has had them, which is not known. ``rejoining``: those that may have joined an ISR again before any broker
+    reported that.
     ``committed``: when the records were certainly committed; None if that is not known. ``perhaps_committed``: they
     were if no unreported leader had cut that log.
     """
@@ -38,6 +44,7 @@ class Spread:
     acting: Acting
     state: Holding = field(default_factory=Holding)
     wiped: dict[int, Row] = field(default_factory=dict)
+    lost_with: dict[int, Row] = field(default_factory=dict)
     had: dict[int, tuple[Has | None, int]] = field(default_factory=dict)
     in_doubt: set[int] = field(default_factory=set)
     doubted: set[int] = field(default_factory=set)
@@ -125,6 +132,8 @@ class Spread:
         self._joined_before(n, broker, at_ns)
         if self.state.get(broker) is not Has.WIPED:
             self.had[broker] = self.state.get(broker), at_ns
+        if self.state.get(broker) in {Has.MUST, Has.MAY}:
+            self.lost_with[broker] = row
         self.wiped[broker] = row
         self._now(at_ns, broker, Has.WIPED, Why.WIPED, n, injection_of(row))
 
@@ -304,8 +313,13 @@ class Spread:
         )
 
     def _wiped_ns(self, broker: int) -> int:
-        row = self.wiped[broker]
-        return int(row["injecting_ns"] if row["healed_ns"] is None else row["healed_ns"])
+        return wiped_ns(self.wiped[broker])
+
+    @property
+    def _wipes(self) -> list[Row]:
+        """The faults that wiped the disks of those brokers that may have had the records."""
+        rows = [row for broker, row in self.lost_with.items() if self.state.get(broker) is Has.WIPED]
+        return rows or [*self.wiped.values()]
 
     def _since(self) -> int:
         known = self.committed if self.committed is not None else self.case.until_ns

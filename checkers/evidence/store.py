@@ -1,8 +1,7 @@
 """The anomaly store: all records of an anomaly, ``<results>/anomalies/<name>/*.parquet``."""
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,6 @@ import pyarrow.parquet as pq
 
 from checkers.evidence.leadership import Partition
 from harness.core.anomalies import BY_NAME, Anomaly, Gone
-from harness.core.errors import HistoryError
 from harness.history.paths import ANOMALIES
 
 if TYPE_CHECKING:
@@ -37,20 +35,18 @@ class StoredRows:
 
     @property
     def count(self) -> int:
-        """The number of rows. Raises HistoryError if a file is damaged."""
-        with _told_as_damage(self.files):
-            return sum(pq.read_metadata(file).num_rows for file in self.files)
+        """The number of rows."""
+        return sum(pq.read_metadata(file).num_rows for file in self.files)
 
     def pieces(self, schema: pa.Schema | None = None, wanted: pc.Expression | None = None) -> Iterator[pa.Table]:
         """The rows that match an expression, piece by piece, with the columns of ``schema`` if one is passed (null if
-        an anomaly lacks a column). Raises HistoryError if a file is damaged."""
+        an anomaly lacks a column)."""
         if self.files:
             files = [str(file) for file in self.files]
-            with _told_as_damage(self.files):
-                for batch in ds.dataset(files, schema, format="parquet").to_batches(filter=wanted):
-                    # (A file without rows gives a batch without rows.)
-                    if batch.num_rows:
-                        yield pa.Table.from_batches([batch])
+            for batch in ds.dataset(files, schema, format="parquet").to_batches(filter=wanted):
+                # (A file without rows gives a batch without rows.)
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
 
     def first(self, number: int, wanted: pc.Expression | None = None) -> list[dict[str, Any]]:
         """The first ``number`` rows of those that match an expression."""
@@ -133,16 +129,6 @@ def _sorted(piece: pa.Table) -> pa.Table:
     flat = (field.name for field in piece.schema if not pa.types.is_nested(field.type))
     keys = [(name, "ascending", "at_start") for name in dict.fromkeys((*_ORDER, *flat))]
     return piece.take(pc.sort_indices(piece, keys))
-
-
-@contextmanager
-def _told_as_damage(files: Sequence[Path]) -> Iterator[None]:
-    try:
-        yield
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as exc:
-        raise HistoryError(
-            f"{files[0].parent}: damaged ({str(exc).splitlines()[0]}); `kafka-trial check` writes it again"
-        ) from exc
 
 
 def _directory(results: Path, anomaly: str) -> Path:

@@ -8,7 +8,7 @@ from checkers.evidence.decision import Decision, LossEvent, undecided, untaken
 from checkers.evidence.holding import AT_FIRST, Change, Has, Why
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import known_epoch
-from checkers.evidence.spread import Spread
+from checkers.evidence.spread import Spread, wiped_ns
 from harness.core.faults import Does, injection_of
 from harness.core.guarantees import Circumstances, Ruling, standing, violation
 from harness.core.verdict import Standing
@@ -90,7 +90,7 @@ class Walk(Spread):
         of a deposed leader may have been taken before they were appended.)"""
         cut, by = self._cut()
         changes = self.state.changes
-        if cut and self._followed_through(self._later(by), by).event is None:
+        if cut and self._confirmed(self._followed_through(self._later(by), by)).event is None:
             changes = [replace(one, why=Why.LACKED) if one.why is Why.TOOK else one for one in changes]
         return tuple(sorted(changes, key=lambda change: (change.why not in AT_FIRST, change.at_ns)))
 
@@ -108,14 +108,21 @@ class Walk(Spread):
         """The decision about the records. An event that came after another write had been acknowledged in their place
         does not excuse their loss: their leader may have lacked them before. (Another broker may still have had
         them.) Nor does an event after which a consumer still fetched them."""
-        found, gone = self._decision(), self.evidence.gone(self.case)
+        return self._confirmed(self._decision())
+
+    def _confirmed(self, found: Decision) -> Decision:
+        gone = self.evidence.gone(self.case)
         if found.standing is Standing.PERMITTED and found.event is not None and self._fetched_after(found.event):
             found = self._undecided("a consumer still got it after that", found.may_have)
         if self.case.fetched_ns is not None:
             found = _only(found, lambda n: not self._fetched_in_later(n))
-        if gone is None or found.standing is Standing.VIOLATION:
-            return found
         event = found.event
+        if found.standing is Standing.VIOLATION:
+            term = None if event is None else event.term
+            ruled_out = term is not None and (self._fetched_in_later(term) or (gone is not None and term > gone.term))
+            return replace(found, event=None) if ruled_out else found
+        if gone is None:
+            return found
         if event is None:
             return _only(found, lambda n: n <= gone.term)
         late = event.at_ns > gone.by_ns if event.term is None else event.term > gone.term
@@ -125,7 +132,7 @@ class Walk(Spread):
         """Whether a consumer fetched the records after an event had taken them from every leader of that time."""
         if event.term is not None:
             return self._fetched_in_later(event.term)
-        lost = (NEVER if row["injected_ns"] is None else row["injected_ns"] for row in self.wiped.values())
+        lost = (NEVER if row["injected_ns"] is None else row["injected_ns"] for row in self._wipes)
         return self.case.fetched_ns is not None and self.case.fetched_ns > max(lost)
 
     def _fetched_in_later(self, n: int) -> bool:
@@ -151,14 +158,16 @@ class Walk(Spread):
         terms, promise = self.elections.terms, untaken(self.anomaly, self.evidence.configuration, self.case)
         perhaps: list[int] = []
         back: list[int] = []
+        since_all_had_it = 0
         taken: Decision | None = None
         since = self._since()
-        for n in later:
+        for number, n in enumerate(later, 1):
             self.go_on(n - 1, since, terms[n].seen_ns)
             since = max(since, terms[n].seen_ns)
             if self._never_led_empty(n):
                 continue
             has = self._of_elected(n, all_led_have_it=taken is None and not perhaps)
+            since_all_had_it = since_all_had_it if has is Has.MUST else number
             if has is Has.MUST:
                 taken, perhaps, back = None, [*perhaps, *back], []
             elif has is Has.MAY:
@@ -182,7 +191,8 @@ class Walk(Spread):
             return self._again(back, taken, perhaps) if back else taken
         if not any(by is not None and terms[n].epoch == by for n in later):
             self.go_on(later[-1] if later else self.number, since, NEVER)
-        return self._not_taken(perhaps, by, promise, later)
+        event = self._first_that_may_have(later[since_all_had_it:])
+        return self._not_taken(perhaps, by, self.decided(promise, event), later)
 
     def _elected(self, n: int, why: Why) -> None:
         term = self.elections.terms[n]
@@ -437,7 +447,7 @@ class Walk(Spread):
         others = self.elections.surely_eligible(n) - {self.elections.terms[n].leader}
         return self.evidence.last_replica_guarded and self.acting.all_under(others, n)
 
-    def _not_taken(self, perhaps: Sequence[int], by: int | None, promise: Ruling, later: Sequence[int]) -> Decision:
+    def _not_taken(self, perhaps: Sequence[int], by: int | None, broken: Decision, later: Sequence[int]) -> Decision:
         if self._disks_lost():
             return self._gone_with_disks(perhaps, by, later)
         if perhaps:
@@ -449,7 +459,7 @@ class Walk(Spread):
         known = known and not any(self._may_lead_empty_again(n) for n in (self.number, *later))
         if not forbidden and not (known and self.elections.seen_whole(self.number, until, self.acting.behind)):
             return self._undecided("there may have been an election that nobody reported", [])
-        return self.decided(promise, self._first_that_may_have(later))
+        return broken
 
     def _first_that_may_have(self, later: Iterable[int]) -> LossEvent | None:
         """The first election that may have taken the records: no consumer fetched them since."""
@@ -467,8 +477,8 @@ class Walk(Spread):
         if lost.standing is Standing.PERMITTED and self._older_survived():
             return self._undecided("every disk was wiped, and yet the log of before continues", [])
         if lost.standing is Standing.PERMITTED and not perhaps and Has.MAY not in self.state.values():
-            wipes = (injection_of(self.wiped[broker]) for broker, has in self.state.items() if has is Has.WIPED)
-            return self.decided(lost, LossEvent(max(map(self._wiped_ns, self.wiped)), wipes=tuple(sorted({*wipes}))))
+            wipes = tuple(sorted({injection_of(row) for row in self._wipes}))
+            return self.decided(lost, LossEvent(max(map(wiped_ns, self._wipes)), wipes=wipes))
         return self._undecided(_OTHERS_MAY_HAVE_HAD_IT, perhaps)
 
     @property

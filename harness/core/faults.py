@@ -44,6 +44,7 @@ _FALSE_IN_OLDER_RUNS: dict[Does, frozenset[str]] = {Does.DELAYS: frozenset({"fla
 _UNFIT = (Does.ENDS_PROCESS, Does.HALTS_PROCESS, Does.DESTROYS_DATA)
 #: The planes that carry heartbeats from brokers to the controller. (None: the plane was not recorded.)
 _HEARTBEATS = frozenset({Plane.ALL, Plane.CONTROLLER, None})
+_REPLICATION = frozenset({Plane.ALL, Plane.REPLICATION, None})
 #: The planes that carry the clients' requests.
 _SERVES = frozenset({Plane.ALL, Plane.CLIENT, None})
 #: The planes without clients.
@@ -335,6 +336,16 @@ def may_keep_answers(
         or (acks_all and plane != Plane.CLIENT and acted & one & replicas and other & replicas)
         for one, other in opposite(row)
     )
+
+
+def slows_replication(row: Row, replicas: Set[str | None]) -> bool:
+    """Whether a fault may keep a partition's followers from their leader: it hit a replica, or cut one from another."""
+    if row.get("plane") not in _REPLICATION:
+        return False
+    acted = acted_on(row)
+    if not sides(row):
+        return bool(acted & replicas)
+    return any(acted & one & replicas and other & replicas for one, other in opposite(row))
 
 
 def hits_clients_only(row: Row) -> bool:

@@ -102,8 +102,9 @@ def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -
     changed = list(changes(old.judged[-1], new.judged[-1])) if old.judged and new.judged else []
     torn = dict.fromkeys((*before.torn, *after.torn))
     notes = [*_not_compared(old, new), *torn, *grown(before, after, tolerance), *changed]
-    failing = new.cannot_run > old.cannot_run
-    missing = [f"{new.cannot_run} of its runs could not run now, {old.cannot_run or 'none'} before"] if failing else []
+    failing = new.cannot_run * old.made > old.cannot_run * new.made
+    could_not = f"{new.cannot_run} of {new.made} runs could not run now, {old.cannot_run} of {old.made} before"
+    missing = [could_not] if failing else []
     return Compared(name, before, after, [*missing, *worse(before, after, tolerance)], notes)
 
 
@@ -121,7 +122,7 @@ def _not_compared(old: Runs | None, new: Runs | None) -> list[str]:
     sides = [(side, when) for side, when in ((old, "before"), (new, "now")) if side is not None]
     gone = ((side.removed, when, "removed since") for side, when in sides)
     torn = ((side.unreadable, when, "they cannot be read") for side, when in sides)
-    left = ((side.waiting if side.any else 0, when, "not run, or interrupted") for side, when in sides)
+    left = ((side.waiting if side.any else 0, when, "not judged yet, or interrupted") for side, when in sides)
     every = (*gone, *torn, *left)
     return [f"{count} of the runs {when} cannot be compared: {why}" for count, when, why in every if count]
 

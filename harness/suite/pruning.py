@@ -29,7 +29,7 @@ class WhyKept(StrEnum):
 
     NOT_YOURS = "not yours to empty"
     RECORDED = "being recorded"
-    UNEXPECTED = "not as expected by now"
+    UNEXPECTED = "not judged as expected"
 
 
 @dataclass(frozen=True)

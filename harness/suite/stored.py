@@ -49,6 +49,11 @@ class Runs:
     noted: Sequence[bool] = ()
 
     @property
+    def made(self) -> int:
+        """The number of runs that were tried."""
+        return len(self.judged) + self.crashed + self.removed + self.unreadable + self.cannot_run
+
+    @property
     def any(self) -> bool:
         """Whether there is a run to compare."""
         return bool(self.judged or self.crashed)

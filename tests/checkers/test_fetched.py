@@ -89,6 +89,53 @@ def test_an_election_that_cannot_have_taken_it_is_no_cause_of_a_violation(at: in
     assert (found.standing, found.taken_by and found.taken_by.epoch) == (VIOLATION, took)
 
 
+@pytest.mark.parametrize(("at", "standing", "wipes"), [(38, PERMITTED, ("v", "w")), (48, UNDECIDED, None)])
+def test_a_disk_that_was_empty_already_takes_nothing(
+    at: int, standing: Standing, wipes: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    """b1 lost its disk at 20 s and at 50 s, b2 and b3 theirs at 40 s."""
+    seen = [*saw("b3", "0..22", 3, 0, "1,2,3"), *saw("b3", "23..60", 3, 0, "2,3")]
+    faults = ["fault w b1 20..22 kind=wipe", "fault v b2,b3 40..42 kind=wipe", "fault x b1 50..52 kind=wipe"]
+    lines = ["send r ok @5 t10..11", f"live r @5 e0 r1 t{at}", "final a @4 e0", "send late ok @4 t58..59", "end 0..5"]
+    found = decided(*lines, *seen, *faults, unclean_election=False)
+    assert (found.standing, found.event and found.event.wipes) == (standing, wipes)
+    assert found.event is None or found.event.at_ns == 42 * SECOND
+
+
+@pytest.mark.parametrize("at", [45, 55])
+def test_a_violation_is_not_of_an_election_that_it_outlived(at: int) -> None:
+    """b2 lost its disk, led from 25 s to 39 s, and b3 after it."""
+    seen = [
+        *saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"),
+        *("fault w b2 21..23 kind=wipe", "fault killed b1 24..30 kind=kill"),
+        *saw("b2,b3", "25..39", 2, 1, "2,3"),
+        *saw("b2,b3", "40..60", 3, 2, "2,3"),
+    ]
+    lines = ["send r ok @5 t10..11", f"live r @5 e0 r1 t{at}", "final a @4 e0", "final b @5 e1", "end 0..6"]
+    found = decided(*lines, *seen, unclean_election=False)
+    assert (found.standing, found.event) == (VIOLATION, None)
+
+
+def test_a_violation_is_not_of_an_election_before_a_leader_that_must_have_had_it() -> None:
+    seen = [
+        *saw("b1", "0..20", 1, 0, "1"),
+        *saw("b2,b3", "0..25", 1, 0, "1"),
+        "fault killed b1 20..40 kind=kill",
+        *saw("b2,b3", "26..39", 2, 1, "2"),
+        *saw("b1,b2,b3", "40..60", 1, 2, "1"),
+    ]
+    lines = ["send r ok @5 t10..11", "final a @4 e0", "final b @5 e2", "end 0..6"]
+    found = decided(*lines, *seen, **UNCLEAN | {"min_insync_replicas": 1})
+    assert (found.standing, found.event and found.event.epoch) == (VIOLATION, 2)
+
+
+def test_a_violation_is_not_of_an_election_after_another_write_in_its_place() -> None:
+    seen = [*saw("b1,b2,b3", "0..40", 1, 0, "1,2,3"), *saw("b1,b2,b3", "41..60", 2, 1, "1,2,3")]
+    lines = ["send r ok @5 t10..11", "send q ok @5 t20..21", "final a @4 e0", "final b @5 e1", "end 0..6"]
+    found = decided(*lines, *seen, unclean_election=False)
+    assert (found.standing, found.event) == (VIOLATION, None)
+
+
 def test_one_that_only_an_earlier_leader_can_have_served_is_no_doubt_of_a_violation() -> None:
     lines = ["send r ok @5 t10..11", "live r @5 e0 r1 t40", *saw("b1", "0..20", 1, 0, "1,2,3")]
     lines += [*saw("b2,b3", "0..25", 1, 0, "1,2,3"), "fault killed b1 20..40 kind=kill"]

@@ -174,6 +174,14 @@ def test_lost_disks_are_told_with_the_faults_that_wiped_them() -> None:
     }
 
 
+def test_one_loss_of_disks_is_one_finding_with_all_their_wipes() -> None:
+    rows = [{"injection": f"wipe{n}", "injecting_ns": n * SECOND, "healed_ns": None, "effective": True} for n in (1, 2)]
+    events = [LossEvent(2 * SECOND, wipes=wipes) for wipes in (("wipe1", "wipe2"), ("wipe2",))]
+    parts = [part(n * 10, n * 10 + 9, replace(wiped(2), event=event)) for n, event in enumerate(events)]
+    [one] = made({"lost": parts}, rows)
+    assert (one.anomalies, one.cause["faults"]) == ({"lost": 20}, ["wipe1", "wipe2"])
+
+
 def test_two_elections_of_one_partition_are_two_events_however_soon() -> None:
     found = made({"lost": [part(0, 9, elected(20)), part(20, 29, elected(21, leader=2, term=2))]})
     assert [one.anomalies for one in found] == [{"lost": 10}, {"lost": 10}]

@@ -222,3 +222,14 @@ def test_where_an_earlier_leader_may_have_lacked_it_the_later_one_only_may_have_
         (26, Why.PERHAPS_ELECTED, [2]),
         (36, Why.LACKED, [3]),
     ]
+
+
+def test_where_another_write_had_its_place_before_an_election_only_may_have_taken_it() -> None:
+    seen = [
+        *saw("b1", "0..40", 1, 0, "1"),
+        *saw("b2,b3", "0..45", 1, 0, "1"),
+        "fault killed b1 40.. kind=kill",
+        *saw("b2,b3", "46..60", 2, 1, "2"),
+    ]
+    lines = ["send r ok @5 t10..11", "send q ok @5 t20..21", "final a @4 e0", "final b @5 e1", "end 0..6"]
+    assert (46, Why.LACKED, [2]) in told(*lines, *seen, **UNCLEAN | {"min_insync_replicas": 1})

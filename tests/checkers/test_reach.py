@@ -463,6 +463,7 @@ LED = ("saw b1 @0..40 leader=1 epoch=0 isr=1,2 replicas=1,2", ELSEWHERE)
         (["saw b1 @0..8 leader=1 epoch=0 isr=1", "saw b1 @9..40 leader=1 epoch=0 isr=1,2"], COPIED, (False, False)),
         ([LED[0].replace("40", "14"), "saw b1 @15..40 leader=1 epoch=0 isr=1"], COPIED, (False, False)),
         ([LED[0], "saw b3 @0..40 p2 leader=3 epoch=0 isr=3"], COPIED, (False, False)),
+        (["saw b1 @0..11 leader=1 epoch=0 isr=1", "saw b1 @12..40 leader=1 epoch=0 isr=1,2"], COPIED, (False, False)),
     ],
     ids=[
         *(
@@ -478,6 +479,7 @@ LED = ("saw b1 @0..40 leader=1 epoch=0 isr=1,2 replicas=1,2", ELSEWHERE)
         *("a controller's", "for good", "in vain", "never acknowledged", "not for longer than a request", "never sent"),
         *("an election", "a later one", "one before, of which all knew", "of another partition"),
         *("too few in sync", "too few before", "too few later", "too few in another partition"),
+        "too few at first",
     ],
 )
 def test_what_was_sent_again_met_something_before_it_was_acknowledged(
@@ -585,15 +587,48 @@ def test_what_cuts_delays_or_halts_may_hold_requests_back(
 
 
 @pytest.mark.parametrize(
+    ("lines", "again"),
+    [
+        (["saw b1 @0..11 leader=1 epoch=0 isr=1", "saw b1 @12..40 leader=1 epoch=0 isr=1,2"], True),
+        (["saw b1 @0..8 leader=1 epoch=0 isr=1", "saw b1 @9..40 leader=1 epoch=0 isr=1,2"], False),
+        ([LED[0]], False),
+    ],
+    ids=["until it came", "before", "never"],
+)
+def test_what_was_refused_for_too_few_in_sync_may_come_late(lines: list[str], again: bool, tmp_path: Path) -> None:
+    """It was not written, so it makes no copy."""
+    rows = [{**COPIED, "sent_ns": 11 * SECOND, "worker": 0}]
+    told, found = history(tmp_path, rows, "send a ok @0", "end 0..1", ELSEWHERE, *lines, min_insync_replicas=2)
+    assert resent(told, REORDERED, found, told.faults, none_late).again is again
+
+
+def test_a_broker_that_is_behind_tells_of_no_isr_of_now(tmp_path: Path) -> None:
+    lines = [
+        *("saw b1 @0..3 leader=1 epoch=0 isr=1", "saw b1 @4..40 leader=1 epoch=0 isr=1,2"),
+        *("saw b3 @0..40 leader=1 epoch=0 isr=1", "fault cut b3 2..45 kind=isolate"),
+    ]
+    told, _ = history(tmp_path, [COPIED], "send a ok @0", "end 0..1", *lines, min_insync_replicas=2)
+    assert all(until < 10 * SECOND for _, until in disturbances(told, told.faults)["trial", 0].small)
+
+
+@pytest.mark.parametrize(
     ("fault", "acks", "faults", "held"),
     [
         ("b2 9..15 kind=pause", "all", [], []),
         ("b2 9..35 kind=pause", "all", [(39, 45)], [(39, 45)]),
         ("b2 9..35 kind=kill", "all", [(39, 45)], []),
         ("b3 9..35 kind=pause", "all", [], []),
+        ("c1 9..60 kind=pause", "all", [], []),
+        ("b1 9..60 kind=isolate plane=controller", "all", [], []),
+        ("b2,c1 9..60 from=b2 to=c1 plane=controller", "all", [], []),
+        ("b2 9..60 kind=isolate plane=replication", "all", [(39, 70)], [(39, 70)]),
+        ("b2,b3 9..60 from=b2 to=b3 plane=all", "all", [], []),
         ("b2 9..35 kind=pause", "1", [], []),
     ],
-    ids=["no request timed out", "one did", "one did, none is held", "of no replica", "nobody waits for it"],
+    ids=[
+        *("no request timed out", "one did", "one did, none is held", "of no replica", "of a controller"),
+        *("from the controllers", "a follower from them", "from the leader", "from no replica", "nobody waits for it"),
+    ],
 )
 def test_a_follower_holds_back_what_stands_behind_a_request_that_timed_out(
     fault: str, acks: str, faults: list[tuple[int, int]], held: list[tuple[int, int]], tmp_path: Path

@@ -350,3 +350,20 @@ def test_where_anomalies_are_not_kept_the_examples_tell_and_the_rest_is_not_know
 def test_a_life_is_told_without_spark() -> None:
     script = "import sys, checkers.trace; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_where_a_part_of_an_anomaly_is_gone_the_rest_is_not_known(archive: Archive, tmp_path: Path) -> None:
+    stored = tmp_path / "anomalies" / "lost"
+    stored.mkdir(parents=True)
+    for record in (700, 701):
+        row = {"topic": "trial", "partition": 0, "offset": record, "record_id": record, "sent_ns": 1}
+        pq.write_table(pa.Table.from_pylist([row]), stored / f"part-{record}.parquet")
+    judged = {"anomalies": {"lost": {"count": 2, "standing": "permitted", "examples": []}}}
+    (tmp_path / "verdict.json").write_text(json.dumps(judged))
+    assert by_record(Archive.open(tmp_path), 0).not_known == []
+    (stored / "part-701.parquet").unlink()
+    assert by_record(Archive.open(tmp_path), 0).not_known == ["lost"]
+    (stored / "part-700.parquet").write_bytes(b"PAR1")
+    torn = Archive.open(tmp_path)
+    with pytest.raises(HistoryError, match="lost: cannot be read: `kafka-trial check"):
+        by_record(torn, 0)

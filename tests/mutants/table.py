@@ -486,9 +486,9 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "markers": (
         ('since <= row["read_ns"] and', "", "what came after the delivery took the marker"),
         ("and sent_ns <= until", "", "what came before the send took the marker"),
-        ("& names)", ")", "the disk of another broker had the marker"),
-        ("in elections.terms[1:]", "in elections.terms", "the first term took something"),
-        ("if history.run_file.configuration.elects_uncleanly or by_hand:", "if True:", "a clean election took it"),
+        ("if elections.names.get(broker) in acted_on(row)", "", "any disk had the marker"),
+        ("range(1, len(elections.terms))", "range(len(elections.terms))", "the first term took something"),
+        ("    if uncleanly:", "    if True:", "a clean election took it"),
     ),
     "neighbours": (
         ("decision.rulings.get(took, beside.ruling)", "beside.ruling", "what permits its neighbours permits it"),
@@ -582,8 +582,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "reach": (
         ("if full_ns <= until]", "]", "no request need have timed out"),
         ("max(since, full_ns), until", "since, until", "the first request timed out at once"),
-        ("at in slow if acks_all and keeps", "at in slow if keeps", "a leader that answers alone waits for followers"),
-        ("if len(report.isr) < min_isr)", ")", "no ISR is wide enough"),
+        ("waits = acks_all and slows", "waits = slows", "a leader that answers alone waits for followers"),
+        ("if len(report.isr) < min_isr:", "if True:", "no ISR is wide enough"),
         (
             "beside[known] = beside_given_up",
             "beside[:] = bool(len(others)) or beside_given_up",

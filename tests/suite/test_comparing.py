@@ -548,8 +548,9 @@ def test_a_measure_of_more_runs_than_any_suite_has_is_none(count: str) -> None:
 def test_runs_that_could_not_run_beside_one_that_did_are_worse_and_those_not_made_are_told(tmp_path: Path) -> None:
     every = [judged(tmp_path, "a", seed) for seed in range(5)]
     [one] = compare({"a": Runs(every)}, {"a": Runs(every[:1], cannot_run=4)}, 1.5)
-    assert one.worse == ["4 of its runs could not run now, none before"]
-    [same] = compare({"a": Runs(every[:1], cannot_run=4)}, {"a": Runs(every[:1], cannot_run=4)}, 1.5)
+    assert one.worse == ["4 of 5 runs could not run now, 0 of 5 before"]
+    [same] = compare({"a": Runs(every[:1], cannot_run=1)}, {"a": Runs(every[:2], cannot_run=2)}, 1.5)
     assert same.worse == []
     [rest] = compare({"a": Runs(every)}, {"a": Runs(every[:1], waiting=4)}, 1.5)
-    assert (rest.worse, rest.changed[:1]) == ([], ["4 of the runs now cannot be compared: not run, or interrupted"])
+    left = "4 of the runs now cannot be compared: not judged yet, or interrupted"
+    assert (rest.worse, rest.changed[:1]) == ([], [left])
