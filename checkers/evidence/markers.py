@@ -57,11 +57,11 @@ def _may_take(history: History, elections: Elections | None, of: Partition) -> l
 
 
 def _led_empty(elections: Elections, broker: int, wipe: Row) -> list[Window]:
-    """The times of this wipe in which the broker led, or until soon after which it was elected."""
-    injecting_ns, until = wipe["injecting_ns"], over(wipe) + COMES_BACK_NS
+    """The times of this wipe in which the broker led; and its elections soon after it."""
+    injecting_ns, until = wipe["injecting_ns"], over(wipe)
     own = (term for term in elections.terms if term.leader == broker)
-    led = (term for term in own if term.begins_ns <= until and term.ends_ns >= injecting_ns)
-    return [(max(injecting_ns, term.begins_ns), until) for term in led]
+    led = (term for term in own if term.begins_ns <= until + COMES_BACK_NS and term.ends_ns >= injecting_ns)
+    return [(max(injecting_ns, term.begins_ns), max(until, term.begins_ns)) for term in led]
 
 
 def _surely_clean(elections: Elections, n: int) -> bool:

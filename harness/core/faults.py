@@ -44,6 +44,7 @@ _FALSE_IN_OLDER_RUNS: dict[Does, frozenset[str]] = {Does.DELAYS: frozenset({"fla
 _UNFIT = (Does.ENDS_PROCESS, Does.HALTS_PROCESS, Does.DESTROYS_DATA)
 #: The planes that carry heartbeats from brokers to the controller. (None: the plane was not recorded.)
 _HEARTBEATS = frozenset({Plane.ALL, Plane.CONTROLLER, None})
+#: The planes that carry what followers fetch.
 _REPLICATION = frozenset({Plane.ALL, Plane.REPLICATION, None})
 #: The planes that carry the clients' requests.
 _SERVES = frozenset({Plane.ALL, Plane.CLIENT, None})

@@ -91,7 +91,7 @@ def test_an_election_that_cannot_have_taken_it_is_no_cause_of_a_violation(at: in
 
 @pytest.mark.parametrize(("at", "standing", "wipes"), [(38, PERMITTED, ("v", "w")), (48, UNDECIDED, None)])
 def test_a_disk_that_was_empty_already_takes_nothing(
-    at: int, standing: Standing, wipes: tuple[str, ...] | None, tmp_path: Path
+    at: int, standing: Standing, wipes: tuple[str, ...] | None
 ) -> None:
     """b1 lost its disk at 20 s and at 50 s, b2 and b3 theirs at 40 s."""
     seen = [*saw("b3", "0..22", 3, 0, "1,2,3"), *saw("b3", "23..60", 3, 0, "2,3")]
