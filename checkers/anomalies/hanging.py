@@ -1,5 +1,7 @@
 """Transactions that hang: whether the first write of one had reached its leader before the transaction ended. Then a
 marker is missing. If not, the write came late, and began a transaction that no coordinator knows of (KAFKA-14402).
+
+Either needs a proof: the write was there before its producer asked for the end, or it stands above the marker.
 """
 
 from bisect import bisect_left
@@ -30,13 +32,16 @@ def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
     it was acknowledged or read there, or the log went on above it. An acknowledgement without an offset counts if the
     write was read there. A write counts as in time, too, if a later end of its producer would have ended what it began.
 
+    It was not if a marker that ended its transaction stands below it: a record of that transaction, or of a later one
+    of its producer, stands below, and what it began there has ended, or the log would not be stable so far.
+
     If nobody knows which write stands there, it may be one without an answer. If none of those can have come late, none
     did.
 
-    None if the transaction may have ended before that: its timeout was over; or a fault may have held back the request
-    for an earlier end of the same producer, which then ended this transaction (KAFKA-17754). None, too, if it
-    depends on which of several writes stands there, or whether its acknowledgement is of a copy below; or if the
-    history lacks something.
+    None if nothing shows either. So it is if the transaction may have ended before its end was asked for: its timeout
+    was over; or a fault may have held back the request for an earlier end of the same producer, which then ended this
+    transaction (KAFKA-17754). None, too, if it depends on which of several writes stands there, or whether its
+    acknowledgement is of a copy below; or if the history lacks something.
     """
     log = _Log(stored, of, ends.last_stable)
     written = log.written
@@ -126,10 +131,10 @@ class _Log:
     @property
     def lasting(self) -> pc.Expression:
         """The reads that show what its last leader has."""
-        live = self.rows & (pc.field("phase") != Phase.REPLICA)
+        live, final = self.rows & (pc.field("phase") != Phase.REPLICA), pc.field("phase") == Phase.FINAL
         if not self._terms or self.led_by_one:
-            return live & pc.scalar(self.led_by_one)
-        return live & (pc.field("leader_epoch") == self._terms[-1].leader_epoch)
+            return live & (pc.scalar(self.led_by_one) | final)
+        return live & ((pc.field("leader_epoch") == self._terms[-1].leader_epoch) | final)
 
     @cached_property
     def passed_ns(self) -> int | None:
@@ -194,37 +199,34 @@ class _Log:
             return True
         acknowledged = [send["completed_ns"]] if answered else []
         known = self.read_ns.get(send["record_id"]), self.passed_ns
-        there = [*acknowledged, *(ns for ns in known if ns is not None)]
-        asked_ns = its["ending_ns"]
-        if asked_ns is not None and asked_ns <= min(there, default=asked_ns):
-            return False
-        replaced = asked_ns is None and not acknowledged and producer.replaced(its)
-        by_ns = min(there, default=self.stable_ns)
-        over = by_ns - its["began_ns"] >= producer.timeout_ms * MS_NS
-        if not there:
-            return False if replaced or over else None
-        if replaced or over or producer.may_have_ended(its, by_ns):
-            return None
-        return True
+        there_ns = min((*acknowledged, *(ns for ns in known if ns is not None)), default=_NEVER)
+        asked_ns = _NEVER if its["ending_ns"] is None else its["ending_ns"]
+        replaced = its["ending_ns"] is None and not acknowledged and producer.replaced(its)
+        if there_ns < asked_ns and not replaced:
+            return None if producer.may_have_ended(its, there_ns) else True
+        return False if producer.ended_below(its) else None
 
     def _producer(self, worker: int) -> "_Producer":
         if worker not in self._producers:
             transactions = self.stored.rows("transactions", pc.field("worker") == worker)
             config = self.stored.file.workers("sends").get(worker, {})
             timeout_ms = int(config.get("transaction.timeout.ms", TIMEOUT_MS))
-            acted, above = may_have_acted(self.stored.faults), self._acknowledged_above(worker)
-            self._producers[worker] = _Producer(transactions, timeout_ms, acted, above)
+            above, below = (
+                self._acknowledged(worker, where)
+                for where in (pc.field("offset") > self.last_stable, pc.field("offset") < self.last_stable)
+            )
+            acted = may_have_acted(self.stored.faults)
+            self._producers[worker] = _Producer(transactions, timeout_ms, acted, above, below)
         return self._producers[worker]
 
-    def _acknowledged_above(self, worker: int) -> dict[tuple[int, int, int], int]:
-        """When each transaction of a worker first had an answer for a record that stands above the last stable
-        offset."""
-        above = self.rows & (pc.field("offset") > self.last_stable)
+    def _acknowledged(self, worker: int, where: pc.Expression) -> dict[tuple[int, int, int], int]:
+        """When each transaction of a worker first had an answer for a record that stands there."""
+        there = self.rows & where
         own = (pc.field("worker") == worker) & (pc.field("outcome") == "ok") & pc.is_valid(pc.field("transaction"))
-        sends = self.stored.table("sends", above & own, ["record_id", *_TRANSACTION, "completed_ns"])
+        sends = self.stored.table("sends", there & own, ["record_id", *_TRANSACTION, "completed_ns"])
         if not self.led_by_one:
             ids = sends["record_id"].combine_chunks()
-            lasting = self.lasting & above & pc.field("intact") & pc.field("record_id").isin(ids)
+            lasting = self.lasting & there & pc.field("intact") & pc.field("record_id").isin(ids)
             sends = sends.filter(pc.is_in(sends["record_id"], self._ids(lasting)))
         first = sends.group_by(_TRANSACTION).aggregate([("completed_ns", "min")])
         return {_of(row): row["completed_ns_min"] for row in first.to_pylist()}
@@ -232,13 +234,15 @@ class _Log:
 
 @dataclass(frozen=True)
 class _Producer:
-    """The transactions of a producer in all its incarnations, which have one producer id. ``faults``: those that acted.
-    ``above``: when each transaction first had an answer for a record above the last stable offset."""
+    """The transactions of a producer in all its incarnations, which have one producer id. ``faults``: those that may
+    have acted. ``above``, ``below``: when each transaction first had an answer for a record above the last stable
+    offset, and below it."""
 
     transactions: Sequence[Row]
     timeout_ms: int
     faults: Sequence[Row]
     above: Mapping[tuple[int, int, int], int]
+    below: Mapping[tuple[int, int, int], int]
 
     @cached_property
     def ended_above(self) -> list[Row]:
@@ -248,9 +252,21 @@ class _Producer:
         after = (row for row in ended if self.above.get(_of(row), row["ending_ns"]) < row["ending_ns"])
         return [row for row in after if not self.may_have_ended(row, row["ending_ns"])]
 
+    def ended_below(self, its: Row) -> bool:
+        """Whether the marker that ended this transaction as it was asked for, or one of a later transaction, stands
+        below the last stable offset. (A coordinator begins none before all markers of the one before are written:
+        TransactionCoordinator, CONCURRENT_TRANSACTIONS.)"""
+        if any(_of(row) in self.below and _place(row) > _place(its) for row in self.transactions):
+            return True
+        asked_ns = its["ending_ns"]
+        return _of(its) in self.below and asked_ns is not None and not self.may_have_ended(its, asked_ns)
+
     def may_have_ended(self, its: Row, by_ns: int) -> bool:
-        """Whether a request for the end of an earlier transaction may have ended this one by then. (Another incarnation
-        of the producer has another epoch: its requests for ends cannot end this transaction.)"""
+        """Whether this transaction may have ended by then without its own request: its timeout was over, or a request
+        for the end of an earlier one ended it. (Another incarnation of the producer has another epoch: its requests
+        for ends cannot end this transaction.)"""
+        if by_ns - its["began_ns"] >= self.timeout_ms * MS_NS:
+            return True
         began, late = self._late_ends.get(its["incarnation"], ([], []))
         earlier = bisect_left(began, its["began_ns"])
         return earlier > 0 and late[earlier - 1] <= by_ns

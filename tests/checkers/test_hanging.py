@@ -10,14 +10,15 @@ from harness.history.stored_run import StoredRun
 from tests.checkers.notation import by_hand, write
 from tests.checkers.test_holders import saw
 
+LED = saw("b1,b2,b3", "0..60", 1, 0, "1,2,3")
 ONE = ("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2", "stable @0 high=1")
 #: Two transactions of one worker. The second hangs.
 TWO = (
     *("txn 1 commit ok 0..5..6", "txn 2 commit ok 7..30..31", "send a ok @0 x1 t1..2", "send b ok @2 x2 t8..9"),
     "stable @2 high=3",
 )
-#: The log is no longer stable behind a.
-ABOVE = ("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "stable @2 high=3")
+#: The log is no longer stable behind a, and the marker of its transaction.
+ABOVE = ("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "stable @2 high=3", *LED)
 #: It was acknowledged without an offset, and is read where the log is no longer stable, after its end was asked for.
 SILENT = ("txn 1 commit info 0..5..", "send a ok x1 t1..2", "live a @1 r4 t7", "stable @1 high=2")
 #: Another worker's record stood there before, and came after its end.
@@ -32,13 +33,13 @@ HISTORIES: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     "acknowledged before its end": (ONE, True),
     "nobody asked for its end": (("txn 1 commit info 0..", *ONE[1:]), True),
     "acknowledged, and its producer was replaced": (("txn 1 commit info 0..", *ONE[1:], NEXT), True),
-    "acknowledged when its end was asked for": ((ONE[0], "send a ok @0 x1 t1..5", ONE[2]), False),
+    "acknowledged when its end was asked for": ((ONE[0], "send a ok @0 x1 t1..5", ONE[2]), None),
     "its copy, read after its end": ((*ABOVE, "live a @2 r4 t7"), False),
     "its copy, read before its end": ((*ABOVE, "live a @2 r4 t4"), True),
-    "without an answer": (UNANSWERED, False),
+    "without an answer": (UNANSWERED, None),
     "without an answer, and read": ((*UNANSWERED, "live a @0 r4 t4"), True),
-    "with a wrong checksum": ((*UNANSWERED, "live a @0 r4 t4 damaged"), False),
-    "read when its end was asked for": ((*UNANSWERED, "live a @0 r4 t5"), False),
+    "with a wrong checksum": ((*UNANSWERED, "live a @0 r4 t4 damaged"), None),
+    "read when its end was asked for": ((*UNANSWERED, "live a @0 r4 t5"), None),
     "read, and nobody asked for its end": ((*UNASKED, "live a @0 r4 t4"), True),
     "read when its timeout was over": ((*UNASKED, "live a @0 r4 t60"), None),
     "read, but its producer was replaced": ((*UNASKED, "live a @0 r4 t4", NEXT), None),
@@ -54,12 +55,12 @@ HISTORIES: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     "an end before without an answer": ((*TWO[1:], "txn 1 commit info 0..5..", "fault f b1 8..12 kind=pause"), None),
     "acknowledged without an offset, and read there late": (SILENT, True),
     "so, and its producer was replaced": (("txn 1 commit info 0..", *SILENT[1:], "txn 2 commit ok 3..5..6 i1"), True),
-    "both after its end was asked for": ((SILENT[0], "send a ok x1 t1..5", *SILENT[2:]), False),
+    "both after its end was asked for": ((SILENT[0], "send a ok x1 t1..5", *SILENT[2:]), None),
     "and read before": ((SILENT[0], "send a ok x1 t1..5", "live a @1 r4 t4", SILENT[3]), True),
-    "without an answer, and read there late": ((SILENT[0], "send a info x1 t1..2", *SILENT[2:]), False),
+    "without an answer, and read there late": ((SILENT[0], "send a info x1 t1..2", *SILENT[2:]), None),
     "so acknowledged, and it stands below, too": ((*SILENT, "final a @0"), None),
     "and in another partition, too": ((*SILENT, "final a @0 p1"), True),
-    "below, too, and all late": ((SILENT[0], "send a ok x1 t1..5", *SILENT[2:], "final a @0"), False),
+    "below, too, and all late": ((SILENT[0], "send a ok x1 t1..5", *SILENT[2:], "final a @0"), None),
     "in time where another came late": ((*OTHER, "send a ok @0 x1 t5..6", "stable @0 high=1"), None),
     "late where another came late": ((*OTHER, "send a ok @0 x1 t5..64", "stable @0 high=1"), None),
     "of no transaction known, where another came late": ((*OTHER, "send a ok @0 x1 w1 t5..6", ONE[2]), None),
@@ -75,7 +76,8 @@ UNKNOWN: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     "all were acknowledged in another partition": ((ONE[0], "send a ok @0 x1 t1..2 p1", ONE[2]), True),
     "one outside of transactions was": ((ONE[0], "send a ok @0 t1..2", ONE[2]), True),
     "one was given up outside of transactions": ((*ABOVE, "send x info t1..5"), True),
-    "one was given up": ((*ABOVE, *LATE), False),
+    "one was given up": ((*ABOVE, "send x info x1 t1..5"), False),
+    "one of another worker was given up": ((*ABOVE, *LATE), None),
     "one that was refused is in no log": ((*ABOVE, LATE[0], "send x fail x1 w1 t1..5"), True),
     "one was given up in another partition": ((*ABOVE, LATE[0], f"{LATE[1]} p1"), True),
     "one was given up, and is found below": ((*ABOVE, *LATE, "final x @1"), True),
@@ -83,22 +85,21 @@ UNKNOWN: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     "one is of nobody": ((*ABOVE, "live w9#1 @2 r4 t4"), None),
     "nobody asked for its end before the log was asked": (
         (UNASKED[0], "send a info x1 t1..", "stable @0 high=1"),
-        False,
+        None,
     ),
     "nobody asked, and its timeout was not over": (("txn 1 commit info 1..", *UNASKED[1:]), None),
-    "nobody asked, and its producer was replaced": (("txn 1 commit info 1..", *UNASKED[1:], NEXT), False),
+    "nobody asked, and its producer was replaced": (("txn 1 commit info 1..", *UNASKED[1:], NEXT), None),
     "acknowledged without an offset": ((ONE[0], "send a ok x1 t1..2", ONE[2]), True),
     "so, of a transaction without an end": ((UNASKED[0], "send a ok x1 t1..2", ONE[2]), True),
-    "so, after its end": ((ONE[0], "send a ok x1 t1..5", ONE[2]), False),
+    "so, after its end": ((ONE[0], "send a ok x1 t1..5", ONE[2]), None),
     "so, after and before its end": ((ONE[0], "send a ok x1 t1..5", "send b ok x1 t1..2", ONE[2]), True),
     "so, outside of transactions": ((ONE[0], "send a ok t1..2", ONE[2]), True),
     "so, and a copy of another stands there": ((*ABOVE, "send b ok x1 t1..2", "live a @2 r4 t7"), False),
     "so, and another was given up": ((ONE[0], "send a ok x1 t1..2", ONE[2], *LATE), None),
     "so late, and it stands below": ((ONE[0], "send a ok x1 t1..5", "final a @0", "stable @3 high=4"), True),
-    "so late, and it stood below": ((ONE[0], "send a ok x1 t1..5", "live a @0 r4 t7", "stable @3 high=4"), False),
-    "so late, and it is in another partition": ((ONE[0], "send a ok x1 t1..5", "final a @0 p1", ONE[2]), False),
+    "so late, and it stood below": ((ONE[0], "send a ok x1 t1..5", "live a @0 r4 t7", "stable @3 high=4"), None),
+    "so late, and it is in another partition": ((ONE[0], "send a ok x1 t1..5", "final a @0 p1", ONE[2]), None),
 }
-LED = saw("b1,b2,b3", "0..60", 1, 0, "1,2,3")
 ELECTED = (*saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"), *saw("b1,b2,b3", "10..60", 2, 1, "1,2,3"))
 #: a was given up, and is read at 0 after its end was asked for; b stands above.
 PASSED = (
@@ -107,33 +108,35 @@ PASSED = (
 )
 #: The end that nobody asked for; nothing is read.
 OPEN = ("txn 1 commit info 0..", "send a info x1 t1..", "send b ok @1 w1 t2..3", "stable @0 high=2")
+#: x of another worker was given up, too, and the end of its transaction stands below: x is late if it is there.
+GIVEN_UP = (
+    *("txn 1 commit info 0..", "send a info x1 t1..", "send b ok @3 w1 t2..3", "stable @2 high=4"),
+    *("txn 1 abort ok 0..1..2 w2", "send c ok @0 x1 w2 t0..1", "send x info x1 w2 t0.5..1"),
+)
 #: The log went on above the last stable offset.
 BY_ORDER: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     "something above was acknowledged before its end": ((*PASSED, *LED), True),
-    "nobody told who led": (PASSED, False),
-    "another was elected": ((*PASSED, *ELECTED), False),
-    "nobody told who led to the end": ((*PASSED, *saw("b1,b2,b3", "0..56", 1, 0, "1,2,3")), False),
-    "who led told no epoch": ((*PASSED, *saw("b1,b2,b3", "0..60", 1, None, "1,2,3")), False),
-    "a leader that nobody reported wrote": ((*PASSED, *LED, "live b @1 r4 t7 e1"), False),
-    "acknowledged when its end was asked for": ((*PASSED[:2], "send b ok @1 w1 t2..5", *PASSED[3:], *LED), False),
-    "acknowledged below": ((*PASSED[:3], "live a @2 r4 t7", "stable @2 high=3", *LED), False),
-    "acknowledged in another partition": ((*PASSED[:2], "send b ok @1 p1 w1 t2..3", *PASSED[3:], *LED), False),
-    "not acknowledged": ((*PASSED[:2], "send b info w1 t2..3", *PASSED[3:], *LED), False),
+    "nobody told who led": (PASSED, None),
+    "another was elected": ((*PASSED, *ELECTED), None),
+    "nobody told who led to the end": ((*PASSED, *saw("b1,b2,b3", "0..56", 1, 0, "1,2,3")), None),
+    "who led told no epoch": ((*PASSED, *saw("b1,b2,b3", "0..60", 1, None, "1,2,3")), None),
+    "a leader that nobody reported wrote": ((*PASSED, *LED, "live b @1 r4 t7 e1"), None),
+    "acknowledged when its end was asked for": ((*PASSED[:2], "send b ok @1 w1 t2..5", *PASSED[3:], *LED), None),
+    "acknowledged below": ((*PASSED[:3], "live a @2 r4 t7", "stable @2 high=3", *LED), None),
+    "acknowledged in another partition": ((*PASSED[:2], "send b ok @1 p1 w1 t2..3", *PASSED[3:], *LED), None),
+    "not acknowledged": ((*PASSED[:2], "send b info w1 t2..3", *PASSED[3:], *LED), None),
     "read above before its end": ((*PASSED[:2], "send b info w1 t2..", *PASSED[3:], "live b @1 r4 t4", *LED), True),
-    "read on a follower": ((*PASSED[:2], "send b info w1 t2..", *PASSED[3:], "replica b @1 r902 t4", *LED), False),
+    "read on a follower": ((*PASSED[:2], "send b info w1 t2..", *PASSED[3:], "replica b @1 r902 t4", *LED), None),
     "read above, of the last leader": (
         ("txn 1 abort ok 0..15..16", *PASSED[1:], "live b @1 r4 t12 e1", "send c ok @0 w2 t1..2", *ELECTED),
         True,
     ),
-    "read above, of a leader before": ((*PASSED, "live b @1 r4 t4 e0", *ELECTED), False),
+    "read above, of a leader before": ((*PASSED, "live b @1 r4 t4 e0", *ELECTED), None),
     "nobody knows what stands there, nor asked for an end": ((*OPEN, *LED), True),
     "one of no transaction known was sent later": ((*OPEN, "send x info x9 w2 t4..6", *LED), True),
     "one of no transaction known was sent before": ((*OPEN, "send x info x9 w2 t2..6", *LED), None),
-    "one that was given up had ended": ((*OPEN, "txn 1 abort ok 0..1..2 w2", "send x info x1 w2 t0.5..1", *LED), False),
-    "the same, and it is read elsewhere": (
-        (*OPEN, "txn 1 abort ok 0..1..2 w2", "send x info x1 w2 t0.5..1", "live x @2 r4 t9", *LED),
-        True,
-    ),
+    "one that was given up had ended": ((*GIVEN_UP, *LED), False),
+    "the same, and it is read elsewhere": ((*GIVEN_UP, "live x @1 r4 t9", *LED), True),
     "of the same transaction": (
         ("txn 1 commit info 0..5..", "send a info x1 t1..", "send c ok @1 x1 t1..2", *PASSED[3:], *LED),
         True,
@@ -152,13 +155,13 @@ BY_THE_NEXT: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
         True,
     ),
     "of an aborted one": ((*ENDED[:3], "txn 2 abort ok 10..15..16", *ENDED[4:], *LED), True),
-    "of another producer": ((*ENDED[:3], f"{ENDED[3]} w1", "send b ok @2 x2 w1 t11..12", ENDED[5], *LED), False),
-    "without an answer": ((*ENDED[:3], "txn 2 commit info 10..15..", *ENDED[4:], *LED), False),
+    "of another producer": ((*ENDED[:3], f"{ENDED[3]} w1", "send b ok @2 x2 w1 t11..12", ENDED[5], *LED), None),
+    "without an answer": ((*ENDED[:3], "txn 2 commit info 10..15..", *ENDED[4:], *LED), None),
     "below": ((*ENDED[:2], "live a @3 r4 t7", *ENDED[3:5], "stable @3 high=4", *LED), False),
-    "elsewhere": ((*ENDED[:4], "send b ok @2 p1 x2 t11..12", ENDED[5], *LED), False),
-    "of which nothing is known to have come in time": ((*ENDED[:4], "send b ok @2 x2 t11..15", ENDED[5], *LED), False),
-    "a fault held an end back": ((*ENDED, "fault f b1 5..6 kind=pause", *LED), False),
-    "another was elected": ((*ENDED, *ELECTED), False),
+    "elsewhere": ((*ENDED[:4], "send b ok @2 p1 x2 t11..12", ENDED[5], *LED), None),
+    "of which nothing is known to have come in time": ((*ENDED[:4], "send b ok @2 x2 t11..15", ENDED[5], *LED), None),
+    "a fault held an end back": ((*ENDED, "fault f b1 5..6 kind=pause", *LED), None),
+    "another was elected": ((*ENDED, *ELECTED), None),
     "another was elected, and has what stands above": (
         (*ENDED, "live b @2 r4 t12 e1", *ELECTED),
         True,
@@ -169,16 +172,62 @@ BY_THE_NEXT: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     ),
 }
 
+#: x was given up, and may stand where the log is no longer stable; a, of its transaction, stands below.
+BEHIND = ("txn 1 abort ok 2..5..6", "send x info x1 t4..5", "stable @2 high=3")
+A = "send a ok @0 x1 t3..4"
+#: A fault held back the end of a transaction before.
+EARLIER = ("txn 8 commit ok 0..1..1.5", "fault f b1 1..2 kind=pause")
+BY_A_MARKER_BELOW: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
+    "of its transaction": ((*BEHIND, A, *LED), False),
+    "of its transaction, and it is read there late": ((*BEHIND, A, "live x @2 r4 t7", *LED), False),
+    "of its transaction, but it was read there before": ((*BEHIND, A, "live x @2 r4 t4.5", *LED), True),
+    "nobody told who led": ((*BEHIND, A), None),
+    "nobody told who led, and it is in the final log": ((*BEHIND, A, "final a @0"), False),
+    "nobody told who led, and a follower has it": ((*BEHIND, A, "replica a @0 r902"), None),
+    "another was elected": ((*BEHIND, A, *ELECTED), None),
+    "another was elected, and wrote it": ((*BEHIND, A, "live a @0 r4 t4 e1", *ELECTED), False),
+    "another was elected, and it was read before": ((*BEHIND, A, "live a @0 r4 t4 e0", *ELECTED), None),
+    "another was elected, and it is in the final log": ((*BEHIND, A, "final a @0", *ELECTED), False),
+    "it is above": ((*BEHIND[:2], "send a ok @3 x1 t5..6", "stable @2 high=4", *LED), None),
+    "it has no answer": ((*BEHIND, "send a info x1 t3..4", "live a @0 r4 t9", *LED), None),
+    "in another partition": ((*BEHIND, f"{A} p1", *LED), None),
+    "of another worker's": ((*BEHIND, "txn 1 abort ok 2..5..6 w1", f"{A} w1", *LED), None),
+    "outside of transactions": ((*BEHIND, "send a ok @0 t3..4", *LED), None),
+    "of an earlier transaction": ((*BEHIND, "txn 9 commit ok 0..1..2", "send a ok @0 x9 t0..1", *LED), None),
+    "of a later transaction": ((*BEHIND, "txn 9 commit ok 7..9..10", "send a ok @1 x9 t8..9", *LED), False),
+    "of a later one, after the timeout": (
+        ("txn 1 abort ok 2..70..71", *BEHIND[1:], "txn 9 commit ok 72..74..75", "send a ok @1 x9 t73..74", *LED),
+        False,
+    ),
+    "of a later one, and a fault held an end back": (
+        (*BEHIND, *EARLIER, "txn 9 commit ok 7..9..10", "send a ok @1 x9 t8..9", *LED),
+        False,
+    ),
+    "of a later one, and nobody asked for its end": (
+        ("txn 1 abort info 2..", *BEHIND[1:], "txn 9 commit ok 7..9..10 i1", "send a ok @1 x9 i1 t8..9", *LED),
+        False,
+    ),
+    "of the incarnation before": (
+        (f"{BEHIND[0]} i1", f"{BEHIND[1]} i1", BEHIND[2], EARLIER[0], "send a ok @0 x8 t0..1", *LED),
+        None,
+    ),
+    "nobody asked for its end": (("txn 1 abort info 2..", *BEHIND[1:], A, *LED), None),
+    "nobody knows whether its end came": (("txn 1 abort info 2..5..", *BEHIND[1:], A, *LED), False),
+    "its timeout was over": (("txn 1 abort ok 2..62..63", *BEHIND[1:], A, *LED), None),
+    "just before its timeout": (("txn 1 abort ok 2..61.9..63", *BEHIND[1:], A, *LED), False),
+    "a fault held the end before back": ((*BEHIND, A, *EARLIER, *LED), None),
+    "a fault after that end": ((*BEHIND, A, EARLIER[0], "fault f b1 2..3 kind=pause", *LED), False),
+}
+
+
+ALL = {"known": HISTORIES, "unknown": UNKNOWN, "order": BY_ORDER, "next": BY_THE_NEXT, "below": BY_A_MARKER_BELOW}
+
 
 @pytest.mark.parametrize(
     ("lines", "came"),
-    [
-        pytest.param(*history, id=f"{of}{says}")
-        for of, each in (("", HISTORIES), ("unknown: ", UNKNOWN), ("order: ", BY_ORDER), ("next: ", BY_THE_NEXT))
-        for says, history in each.items()
-    ],
+    [pytest.param(*history, id=f"{of}: {says}") for of, each in ALL.items() for says, history in each.items()],
 )
-def test_the_first_write_came_in_time_if_it_is_known_to_be_there_before_the_end(
+def test_the_first_write_came_in_time_or_late_only_if_something_shows_it(
     lines: tuple[str, ...], came: bool | None, tmp_path: Path
 ) -> None:
     write(tmp_path, [by_hand(*lines)])

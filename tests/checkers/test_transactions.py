@@ -783,8 +783,8 @@ def test_the_verdict_counts_how_transactions_ended_and_how_the_unknown_were_reso
 def test_a_transaction_that_hangs_is_permitted_where_leaders_verify_none_and_the_log_was_not_read_to_its_end(
     verified: bool, stands: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
-    lines = ("txn 1 commit ok 0..5..6", "send a ok @0 x1", "final a @0", "end 0..2", "stable @2 high=7")
-    lines += ("txn 1 abort ok 0..5..6 w1", "send b info x1 w1 t1..2")
+    lines = ("txn 1 abort ok 0..1..1", "send b info x1 t0..1", "txn 2 commit ok 1..2..3", "send a ok @0 x2 t1..2")
+    lines += ("final a @0", "end 0..2", "stable @2 high=7")
     saw = "saw b1 @0 leader=1 epoch=0 isr=1,2,3"
     write(tmp_path, [by_hand(*lines, saw)], partition_verification=verified, **settings("read_committed"))
     verdict = judge(tmp_path, spark)

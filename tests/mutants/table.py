@@ -155,6 +155,39 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "",
             "a fault holds no end of a later transaction back",
         ),
+        (
+            "if there_ns < asked_ns and not replaced:",
+            "if there_ns < asked_ns:",
+            "a producer that was replaced ends nothing",
+        ),
+        ("and _place(row) > _place(its) for", "for", "the end of an earlier transaction ends a later one"),
+        (
+            "asked_ns is not None and not self.may_have_ended(its, asked_ns)",
+            "asked_ns is not None",
+            "no transaction ends before its end is asked for",
+        ),
+        (
+            "asked_ns is not None and not self.may",
+            "asked_ns is None or not self.may",
+            "an end that nobody asked for came",
+        ),
+        ("return False if producer.ended_below(its) else None", "return False", "what nobody saw in time came late"),
+        ("return _of(its) in self.below and", "return", "a marker stands below without a record of its transaction"),
+        (
+            "if not self.led_by_one:\n            ids",
+            "if False:\n            ids",
+            "no election takes what stands below",
+        ),
+        (
+            "(pc.scalar(self.led_by_one) | final)",
+            "pc.scalar(self.led_by_one)",
+            "a final log without reports is unknown",
+        ),
+        (
+            '(pc.field("leader_epoch") == self._terms[-1].leader_epoch) | final',
+            'pc.field("leader_epoch") == self._terms[-1].leader_epoch',
+            "a final log after an election is unknown",
+        ),
     ),
     "holders": (
         (

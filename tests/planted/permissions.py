@@ -243,7 +243,7 @@ _GIVEN_EACH_OTHERS = (
 #: A write that was given up may have come to offset 2 after the end of its transaction.
 _HANGS = (
     *("txn 1 abort ok 0..5..6", "send a ok @0 x1 t1..2", "send x info x1 t1..5"),
-    *("end 0..2", "stable @2 high=3"),
+    *("end 0..2", "stable @2 high=3", *_QUIET),
 )
 #: The write at offset 0 was acknowledged before anybody asked for the end of its transaction.
 _LACKS_ITS_END = ("txn 1 commit ok 0..5..6", "send a ok @0 x1 t1..2", "end 0..0", "stable @0 high=1")
@@ -507,9 +507,12 @@ ROWS: Mapping[str, PlantedRow] = {
             "nobody asked for its end": Plant(("txn 1 commit info 0..", *_LACKS_ITS_END[1:])),
             "no fault held an end back": Plant(_ENDED_LATE),
             "nothing was given up": Plant(tuple(line for line in _HANGS if "info" not in line)),
-            "the log went on in time": Plant((*_HANGS, "send y ok @3 x1 t3..4", *_QUIET)),
+            "the log went on in time": Plant((*_HANGS, "send y ok @3 x1 t3..4")),
             "its producer's next transaction was ended": Plant(
-                (*_HANGS, "txn 2 commit ok 10..15..16", "send y ok @3 x2 t11..12", *_QUIET)
+                (*_HANGS, "txn 2 commit ok 10..15..16", "send y ok @3 x2 t11..12")
+            ),
+            "nothing of its producer stands below": _untold(
+                *(line.replace("@0 x1", "@0 p1 x1") for line in _HANGS), "end 0..1 p1", "stable @1 p1 high=1"
             ),
             "its timeout was over": _untold(
                 *("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..61", "end 0..0", "stable @0 high=1")
