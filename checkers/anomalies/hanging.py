@@ -24,7 +24,11 @@ from harness.history.stored_run import StoredRun
 TIMEOUT_MS = 60_000
 #: Later than any time of a history.
 _NEVER = 1 << 62
+#: The place of no transaction: before all.
+_NOWHERE = (-1, 0)
 _TRANSACTION = ["worker", "incarnation", "transaction"]
+#: The same as values.
+_Transaction = tuple[int, int, int]
 
 
 def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
@@ -32,11 +36,10 @@ def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
     it was acknowledged or read there, or the log went on above it. An acknowledgement without an offset counts if the
     write was read there. A write counts as in time, too, if a later end of its producer would have ended what it began.
 
-    It was not if a marker that ended its transaction stands below it: a record of that transaction, or of a later one
-    of its producer, stands below, and what it began there has ended, or the log would not be stable so far.
+    It was not if the marker that ended its transaction as it was asked for stands below it: an earlier record of that
+    transaction stands below, and what it began there has ended, or the log would not be stable so far.
 
-    If nobody knows which write stands there, it may be one without an answer. If none of those can have come late, none
-    did.
+    If nobody knows which write stands there, it may be one without an answer. If none can be, a marker is missing.
 
     None if nothing shows either. So it is if the transaction may have ended before its end was asked for: its timeout
     was over; or a fault may have held back the request for an earlier end of the same producer, which then ended this
@@ -53,6 +56,8 @@ def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
         for send in written
         for answered, copy in _acknowledged_there(send, ends, copied)
     }
+    if False in each and not log.still_has(written):
+        return None
     return each.pop() if len(each) == 1 else None
 
 
@@ -96,6 +101,11 @@ class _Log:
         read = self.rows & pc.field("record_id").isin(pa.array(self.read_ns, pa.int64()))
         acknowledged = self.rows & (pc.field("offset") == self.last_stable) & (pc.field("outcome") == "ok")
         return self.stored.rows("sends", (acknowledged | read) & pc.is_valid(pc.field("transaction")))
+
+    def still_has(self, written: Iterable[Row]) -> bool:
+        """Whether no election can have replaced one of these writes, which stood at the last stable offset."""
+        there = self.lasting & (pc.field("offset") == self.last_stable)
+        return self.led_by_one or {send["record_id"] for send in written} <= self._read(written, there)
 
     @property
     def has_a_stranger(self) -> bool:
@@ -175,27 +185,27 @@ class _Log:
         return self.stored.table("reads", reads, ["record_id"])["record_id"]
 
     def of_any(self, sends: Iterable[Row]) -> bool | None:
-        """The answer if one of these writes stands there, or none of them; None if it depends on which. A write without
-        an answer is none of them if it would have been in time."""
-        earliest: dict[tuple[int, int, int, bool], Row] = {}
+        """The answer if one of these writes stands there, or none of them; None if it depends on which."""
+        first: dict[tuple[int, int, int, bool], Row] = {}
         for send in sends:
             its = *_of(send), send["outcome"] == "ok"
-            if its not in earliest or (its[3] and send["completed_ns"] < earliest[its]["completed_ns"]):
-                earliest[its] = send
-        answers = {its: self.before_its_end(send, answered=its[3]) for its, send in earliest.items()}
-        each = {answer for its, answer in answers.items() if its[3] or answer is not True}
-        if not each:
+            order = "completed_ns" if its[3] else "sequence"
+            if its not in first or send[order] < first[its][order]:
+                first[its] = send
+        each = {self.before_its_end(send, answered=its[3]) for its, send in first.items()}
+        if each <= {True}:
             return None if self.stored.file.partial else True
         return each.pop() if len(each) == 1 else None
 
     def before_its_end(self, send: Row, answered: bool, copy: bool = False) -> bool | None:
         """The answer if this write stands at the last stable offset. ``answered``: its acknowledgement counts.
-        ``copy``: it was acknowledged elsewhere, so nobody knows which producer wrote it here."""
+        ``copy``: it was acknowledged elsewhere, so nobody knows which producer wrote it here. (No leader appends a
+        record of an idempotent producer again.)"""
         producer = self._producer(send["worker"])
-        its = next((row for row in producer.transactions if _of(row) == _of(send)), None)
+        its = producer.transactions.get(_of(send))
         if its is None:
             return None
-        if not copy and any(_place(row) > _place(its) for row in producer.ended_above):
+        if not copy and producer.ended_above > _place(its):
             return True
         acknowledged = [send["completed_ns"]] if answered else []
         known = self.read_ns.get(send["record_id"]), self.passed_ns
@@ -204,62 +214,63 @@ class _Log:
         replaced = its["ending_ns"] is None and not acknowledged and producer.replaced(its)
         if there_ns < asked_ns and not replaced:
             return None if producer.may_have_ended(its, there_ns) else True
-        return False if producer.ended_below(its) else None
+        return False if not copy and producer.ended_below(its, send["sequence"]) else None
 
     def _producer(self, worker: int) -> "_Producer":
         if worker not in self._producers:
-            transactions = self.stored.rows("transactions", pc.field("worker") == worker)
+            rows = self.stored.rows("transactions", pc.field("worker") == worker)
             config = self.stored.file.workers("sends").get(worker, {})
             timeout_ms = int(config.get("transaction.timeout.ms", TIMEOUT_MS))
-            above, below = (
-                self._acknowledged(worker, where)
-                for where in (pc.field("offset") > self.last_stable, pc.field("offset") < self.last_stable)
-            )
+            above = self._first_acknowledged(worker, "completed_ns", pc.field("offset") > self.last_stable)
+            below = self._first_acknowledged(worker, "sequence", pc.field("offset") < self.last_stable)
             acted = may_have_acted(self.stored.faults)
-            self._producers[worker] = _Producer(transactions, timeout_ms, acted, above, below)
+            self._producers[worker] = _Producer({_of(row): row for row in rows}, timeout_ms, acted, above, below)
         return self._producers[worker]
 
-    def _acknowledged(self, worker: int, where: pc.Expression) -> dict[tuple[int, int, int], int]:
-        """When each transaction of a worker first had an answer for a record that stands there."""
+    def _first_acknowledged(self, worker: int, column: str, where: pc.Expression) -> dict[_Transaction, int]:
+        """The least value of a column, by transaction of a worker, of its acknowledged records that stand there."""
         there = self.rows & where
         own = (pc.field("worker") == worker) & (pc.field("outcome") == "ok") & pc.is_valid(pc.field("transaction"))
-        sends = self.stored.table("sends", there & own, ["record_id", *_TRANSACTION, "completed_ns"])
+        sends = self.stored.table("sends", there & own, ["record_id", *_TRANSACTION, column])
         if not self.led_by_one:
             ids = sends["record_id"].combine_chunks()
             lasting = self.lasting & there & pc.field("intact") & pc.field("record_id").isin(ids)
             sends = sends.filter(pc.is_in(sends["record_id"], self._ids(lasting)))
-        first = sends.group_by(_TRANSACTION).aggregate([("completed_ns", "min")])
-        return {_of(row): row["completed_ns_min"] for row in first.to_pylist()}
+        first = sends.group_by(_TRANSACTION).aggregate([(column, "min")])
+        return {_of(row): row[f"{column}_min"] for row in first.to_pylist()}
 
 
 @dataclass(frozen=True)
 class _Producer:
     """The transactions of a producer in all its incarnations, which have one producer id. ``faults``: those that may
-    have acted. ``above``, ``below``: when each transaction first had an answer for a record above the last stable
-    offset, and below it."""
+    have acted. ``above``: when each transaction first had an answer for a record above the last stable offset;
+    ``below``: the sequence of its first record with an answer below that offset."""
 
-    transactions: Sequence[Row]
+    transactions: Mapping[_Transaction, Row]
     timeout_ms: int
     faults: Sequence[Row]
-    above: Mapping[tuple[int, int, int], int]
-    below: Mapping[tuple[int, int, int], int]
+    above: Mapping[_Transaction, int]
+    below: Mapping[_Transaction, int]
 
     @cached_property
-    def ended_above(self) -> list[Row]:
-        """The transactions that were ended above the last stable offset. Such an end ends whatever this producer id
-        began below it (ProducerAppendInfo)."""
-        ended = (row for row in self.transactions if row["outcome"] == "ok" and row["ending_ns"] is not None)
-        after = (row for row in ended if self.above.get(_of(row), row["ending_ns"]) < row["ending_ns"])
-        return [row for row in after if not self.may_have_ended(row, row["ending_ns"])]
+    def ended_above(self) -> tuple[int, int]:
+        """The place of the last transaction that was ended above the last stable offset. Such an end ends whatever this
+        producer id began below it (ProducerAppendInfo)."""
+        ended = (self.transactions[of] for of in self.above if of in self.transactions)
+        after = (row for row in ended if _ended(row) and self.above[_of(row)] < row["ending_ns"])
+        return max((_place(row) for row in after if not self.may_have_ended(row, row["ending_ns"])), default=_NOWHERE)
 
-    def ended_below(self, its: Row) -> bool:
-        """Whether the marker that ended this transaction as it was asked for, or one of a later transaction, stands
-        below the last stable offset. (A coordinator begins none before all markers of the one before are written:
-        TransactionCoordinator, CONCURRENT_TRANSACTIONS.)"""
-        if any(_of(row) in self.below and _place(row) > _place(its) for row in self.transactions):
-            return True
-        asked_ns = its["ending_ns"]
-        return _of(its) in self.below and asked_ns is not None and not self.may_have_ended(its, asked_ns)
+    def ended_below(self, its: Row, sequence: int) -> bool:
+        """Whether the marker that ended this transaction as it was asked for stands below the last stable offset, and
+        the transaction's record of this sequence can have come behind it. (Not behind one that was sent later: leaders
+        keep a producer's order. Nor behind a later transaction, which may have a later epoch.)"""
+        if not (_ended(its) and self.below.get(_of(its), sequence) < sequence and self._last_below <= _place(its)):
+            return False
+        return not self.may_have_ended(its, its["ending_ns"])
+
+    @cached_property
+    def _last_below(self) -> tuple[int, int]:
+        return max((_place(self.transactions[of]) for of in self.below if of in self.transactions), default=_NOWHERE)
 
     def may_have_ended(self, its: Row, by_ns: int) -> bool:
         """Whether this transaction may have ended by then without its own request: its timeout was over, or a request
@@ -276,7 +287,7 @@ class _Producer:
         """By incarnation: when its transactions began, in order; and from when on a fault may have made its producer
         send the request for the end of one of those again, so that one of both came late."""
         found: dict[int, tuple[list[int], list[int]]] = {}
-        for row in sorted(self.transactions, key=_place):
+        for row in sorted(self.transactions.values(), key=_place):
             if row["ending_ns"] is not None:
                 began, late = found.setdefault(row["incarnation"], ([], []))
                 began.append(row["began_ns"])
@@ -296,13 +307,22 @@ class _Producer:
 
     def replaced(self, its: Row) -> bool:
         """Whether a later incarnation began a transaction: it ended the open one before (KIP-98, InitProducerId)."""
-        return any(row["incarnation"] > its["incarnation"] for row in self.transactions)
+        return self._last_incarnation > its["incarnation"]
+
+    @cached_property
+    def _last_incarnation(self) -> int:
+        return max(row["incarnation"] for row in self.transactions.values())
 
 
-def _of(row: Row) -> tuple[int, int, int]:
+def _of(row: Row) -> _Transaction:
     return row["worker"], row["incarnation"], row["transaction"]
 
 
 def _place(row: Row) -> tuple[int, int]:
     """Its place among the transactions of its producer."""
     return row["incarnation"], row["began_ns"]
+
+
+def _ended(row: Row) -> bool:
+    """Whether its end was asked for, and answered."""
+    return row["outcome"] == "ok" and row["ending_ns"] is not None

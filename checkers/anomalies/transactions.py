@@ -116,7 +116,7 @@ def hanging_transaction(history: History) -> DataFrame:
     aborts a transaction after transaction.timeout.ms (KIP-98, 5.2; KAFKA-14402 and KIP-890 describe ways in which that
     failed; KIP-664 finds such transactions by this sign).
     Returns: RECORD (``offset`` is the last stable one, without a record), high_watermark, in_time (whether the write at
-    this offset had reached the leader before its transaction ended; null if it had, unless that end came early)
+    this offset had reached the leader before its transaction ended; null if nothing shows it)
     """
     rows = [
         {

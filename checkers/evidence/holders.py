@@ -67,7 +67,7 @@ def decided(evidence: Evidence, anomaly: Anomaly, case: Case) -> Decision:
         return replace(found, ruling=undecided(anomaly, why))
     late_end = case.in_time is None and not evidence.configuration.verifies_partitions
     if anomaly.lacks_marker and late_end and found.standing is Standing.VIOLATION:
-        why = "nothing shows whether its first write reached its leader before the transaction had ended"
+        why = "nothing shows whether its first write reached its leader before its transaction ended"
         return replace(found, ruling=undecided(anomaly, why))
     if anomaly.lacks_marker and found.standing is Standing.VIOLATION and any(map(_goes_on, evidence.faults[-1])):
         why = "a fault was never healed: the coordinator may not have been able to end it yet"

@@ -34,7 +34,7 @@ HISTORIES: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     "nobody asked for its end": (("txn 1 commit info 0..", *ONE[1:]), True),
     "acknowledged, and its producer was replaced": (("txn 1 commit info 0..", *ONE[1:], NEXT), True),
     "acknowledged when its end was asked for": ((ONE[0], "send a ok @0 x1 t1..5", ONE[2]), None),
-    "its copy, read after its end": ((*ABOVE, "live a @2 r4 t7"), False),
+    "its copy, read after its end": ((*ABOVE, "live a @2 r4 t7"), None),
     "its copy, read before its end": ((*ABOVE, "live a @2 r4 t4"), True),
     "without an answer": (UNANSWERED, None),
     "without an answer, and read": ((*UNANSWERED, "live a @0 r4 t4"), True),
@@ -94,7 +94,7 @@ UNKNOWN: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     "so, after its end": ((ONE[0], "send a ok x1 t1..5", ONE[2]), None),
     "so, after and before its end": ((ONE[0], "send a ok x1 t1..5", "send b ok x1 t1..2", ONE[2]), True),
     "so, outside of transactions": ((ONE[0], "send a ok t1..2", ONE[2]), True),
-    "so, and a copy of another stands there": ((*ABOVE, "send b ok x1 t1..2", "live a @2 r4 t7"), False),
+    "so, and a copy of another stands there": ((*ABOVE, "send b ok x1 t1..2", "live a @2 r4 t7"), None),
     "so, and another was given up": ((ONE[0], "send a ok x1 t1..2", ONE[2], *LATE), None),
     "so late, and it stands below": ((ONE[0], "send a ok x1 t1..5", "final a @0", "stable @3 high=4"), True),
     "so late, and it stood below": ((ONE[0], "send a ok x1 t1..5", "live a @0 r4 t7", "stable @3 high=4"), None),
@@ -108,11 +108,6 @@ PASSED = (
 )
 #: The end that nobody asked for; nothing is read.
 OPEN = ("txn 1 commit info 0..", "send a info x1 t1..", "send b ok @1 w1 t2..3", "stable @0 high=2")
-#: x of another worker was given up, too, and the end of its transaction stands below: x is late if it is there.
-GIVEN_UP = (
-    *("txn 1 commit info 0..", "send a info x1 t1..", "send b ok @3 w1 t2..3", "stable @2 high=4"),
-    *("txn 1 abort ok 0..1..2 w2", "send c ok @0 x1 w2 t0..1", "send x info x1 w2 t0.5..1"),
-)
 #: The log went on above the last stable offset.
 BY_ORDER: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     "something above was acknowledged before its end": ((*PASSED, *LED), True),
@@ -135,8 +130,6 @@ BY_ORDER: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     "nobody knows what stands there, nor asked for an end": ((*OPEN, *LED), True),
     "one of no transaction known was sent later": ((*OPEN, "send x info x9 w2 t4..6", *LED), True),
     "one of no transaction known was sent before": ((*OPEN, "send x info x9 w2 t2..6", *LED), None),
-    "one that was given up had ended": ((*GIVEN_UP, *LED), False),
-    "the same, and it is read elsewhere": ((*GIVEN_UP, "live x @1 r4 t9", *LED), True),
     "of the same transaction": (
         ("txn 1 commit info 0..5..", "send a info x1 t1..", "send c ok @1 x1 t1..2", *PASSED[3:], *LED),
         True,
@@ -157,7 +150,7 @@ BY_THE_NEXT: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     "of an aborted one": ((*ENDED[:3], "txn 2 abort ok 10..15..16", *ENDED[4:], *LED), True),
     "of another producer": ((*ENDED[:3], f"{ENDED[3]} w1", "send b ok @2 x2 w1 t11..12", ENDED[5], *LED), None),
     "without an answer": ((*ENDED[:3], "txn 2 commit info 10..15..", *ENDED[4:], *LED), None),
-    "below": ((*ENDED[:2], "live a @3 r4 t7", *ENDED[3:5], "stable @3 high=4", *LED), False),
+    "below": ((*ENDED[:2], "live a @3 r4 t7", *ENDED[3:5], "stable @3 high=4", *LED), None),
     "elsewhere": ((*ENDED[:4], "send b ok @2 p1 x2 t11..12", ENDED[5], *LED), None),
     "of which nothing is known to have come in time": ((*ENDED[:4], "send b ok @2 x2 t11..15", ENDED[5], *LED), None),
     "a fault held an end back": ((*ENDED, "fault f b1 5..6 kind=pause", *LED), None),
@@ -168,55 +161,73 @@ BY_THE_NEXT: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
     ),
     "of a copy of what stands below": (
         (*ABOVE[:2], "live a @2 r4 t7", ENDED[3], "send b ok @3 x2 t11..12", "stable @2 high=5", *LED),
-        False,
+        None,
     ),
 }
 
 #: x was given up, and may stand where the log is no longer stable; a, of its transaction, stands below.
 BEHIND = ("txn 1 abort ok 2..5..6", "send x info x1 t4..5", "stable @2 high=3")
 A = "send a ok @0 x1 t3..4"
+LATER = ("txn 9 commit ok 7..9..10", "send b ok @1 x9 t8..9")
 #: A fault held back the end of a transaction before.
 EARLIER = ("txn 8 commit ok 0..1..1.5", "fault f b1 1..2 kind=pause")
+#: x came late, if it is there; c did not.
+GIVEN_UP = (
+    *("txn 1 abort ok 0..1..2", "send a ok @0 x1 t0..0.5", "send x info x1 t0.6..1", "stable @2 high=4"),
+    *("txn 1 abort ok 0..5..6 w2", "send c info x1 w2 t1..5", "send b ok @3 w1 t2..3"),
+)
 BY_A_MARKER_BELOW: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
-    "of its transaction": ((*BEHIND, A, *LED), False),
-    "of its transaction, and it is read there late": ((*BEHIND, A, "live x @2 r4 t7", *LED), False),
-    "of its transaction, but it was read there before": ((*BEHIND, A, "live x @2 r4 t4.5", *LED), True),
-    "nobody told who led": ((*BEHIND, A), None),
-    "nobody told who led, and it is in the final log": ((*BEHIND, A, "final a @0"), False),
-    "nobody told who led, and a follower has it": ((*BEHIND, A, "replica a @0 r902"), None),
-    "another was elected": ((*BEHIND, A, *ELECTED), None),
-    "another was elected, and wrote it": ((*BEHIND, A, "live a @0 r4 t4 e1", *ELECTED), False),
-    "another was elected, and it was read before": ((*BEHIND, A, "live a @0 r4 t4 e0", *ELECTED), None),
-    "another was elected, and it is in the final log": ((*BEHIND, A, "final a @0", *ELECTED), False),
-    "it is above": ((*BEHIND[:2], "send a ok @3 x1 t5..6", "stable @2 high=4", *LED), None),
-    "it has no answer": ((*BEHIND, "send a info x1 t3..4", "live a @0 r4 t9", *LED), None),
-    "in another partition": ((*BEHIND, f"{A} p1", *LED), None),
-    "of another worker's": ((*BEHIND, "txn 1 abort ok 2..5..6 w1", f"{A} w1", *LED), None),
-    "outside of transactions": ((*BEHIND, "send a ok @0 t3..4", *LED), None),
-    "of an earlier transaction": ((*BEHIND, "txn 9 commit ok 0..1..2", "send a ok @0 x9 t0..1", *LED), None),
-    "of a later transaction": ((*BEHIND, "txn 9 commit ok 7..9..10", "send a ok @1 x9 t8..9", *LED), False),
-    "of a later one, after the timeout": (
-        ("txn 1 abort ok 2..70..71", *BEHIND[1:], "txn 9 commit ok 72..74..75", "send a ok @1 x9 t73..74", *LED),
-        False,
-    ),
-    "of a later one, and a fault held an end back": (
-        (*BEHIND, *EARLIER, "txn 9 commit ok 7..9..10", "send a ok @1 x9 t8..9", *LED),
-        False,
-    ),
-    "of a later one, and nobody asked for its end": (
-        ("txn 1 abort info 2..", *BEHIND[1:], "txn 9 commit ok 7..9..10 i1", "send a ok @1 x9 i1 t8..9", *LED),
-        False,
-    ),
-    "of the incarnation before": (
-        (f"{BEHIND[0]} i1", f"{BEHIND[1]} i1", BEHIND[2], EARLIER[0], "send a ok @0 x8 t0..1", *LED),
+    "of its transaction": ((A, *BEHIND, *LED), False),
+    "sent later": ((*BEHIND, A, *LED), None),
+    "of its transaction, and it is read there late": ((A, *BEHIND, "live x @2 r4 t7", *LED), False),
+    "of its transaction, but it was read there before": ((A, *BEHIND, "live x @2 r4 t4.5", *LED), True),
+    "nobody told who led": ((A, *BEHIND), None),
+    "nobody told who led, and it is in the final log": ((A, *BEHIND, "final a @0"), False),
+    "nobody told who led, and a follower has it": ((A, *BEHIND, "replica a @0 r902"), None),
+    "another was elected": ((A, *BEHIND, *ELECTED), None),
+    "another was elected, and wrote it": ((A, *BEHIND, "live a @0 r4 t4 e1", *ELECTED), False),
+    "another was elected, and it was read before": ((A, *BEHIND, "live a @0 r4 t4 e0", *ELECTED), None),
+    "another was elected, and it is in the final log": ((A, *BEHIND, "final a @0", *ELECTED), False),
+    "another was elected after it was read there late": (
+        (A, *BEHIND, "final a @0", "live x @2 r4 t7 e0", *ELECTED),
         None,
     ),
-    "nobody asked for its end": (("txn 1 abort info 2..", *BEHIND[1:], A, *LED), None),
-    "nobody knows whether its end came": (("txn 1 abort info 2..5..", *BEHIND[1:], A, *LED), False),
-    "its timeout was over": (("txn 1 abort ok 2..62..63", *BEHIND[1:], A, *LED), None),
-    "just before its timeout": (("txn 1 abort ok 2..61.9..63", *BEHIND[1:], A, *LED), False),
-    "a fault held the end before back": ((*BEHIND, A, *EARLIER, *LED), None),
-    "a fault after that end": ((*BEHIND, A, EARLIER[0], "fault f b1 2..3 kind=pause", *LED), False),
+    "another was elected, and has what was read there late": (
+        (A, *BEHIND, "final a @0", "live x @2 r4 t12 e1", *ELECTED),
+        False,
+    ),
+    "it is above": (("send a ok @3 x1 t5..6", *BEHIND[:2], "stable @2 high=4", *LED), None),
+    "it has no answer": (("send a info x1 t3..4", *BEHIND, "live a @0 r4 t9", *LED), None),
+    "in another partition": ((f"{A} p1", *BEHIND, *LED), None),
+    "of another worker's": (("txn 1 abort ok 2..5..6 w1", f"{A} w1", *BEHIND, *LED), None),
+    "outside of transactions": (("send a ok @0 t3..4", *BEHIND, *LED), None),
+    "of an earlier transaction": (("txn 9 commit ok 0..1..2", "send a ok @0 x9 t0..1", *BEHIND, *LED), None),
+    "of a later one": ((*BEHIND, *LATER, *LED), None),
+    "of it and of a later one": ((A, *BEHIND, *LATER, *LED), None),
+    "of it, and of a later one elsewhere": ((A, *BEHIND, LATER[0], f"{LATER[1]} p1", *LED), False),
+    "of it and of the next incarnation": ((A, *BEHIND, *(f"{line} i1" for line in LATER), *LED), None),
+    "nobody asked for its end": ((A, "txn 1 abort info 2..", *BEHIND[1:], *LED), None),
+    "nobody knows whether its end came": ((A, "txn 1 abort info 2..5..", *BEHIND[1:], *LED), None),
+    "its end failed": ((A, "txn 1 abort fail 2..5..6", *BEHIND[1:], *LED), None),
+    "its timeout was over": ((A, "txn 1 abort ok 2..62..63", *BEHIND[1:], *LED), None),
+    "just before its timeout": ((A, "txn 1 abort ok 2..61.9..63", *BEHIND[1:], *LED), False),
+    "a fault held the end before back": ((A, *BEHIND, *EARLIER, *LED), None),
+    "a fault after that end": ((A, *BEHIND, EARLIER[0], "fault f b1 2..3 kind=pause", *LED), False),
+    "its copy": (("txn 1 abort ok 2..5..6", A, "live a @2 r4 t7", BEHIND[2], *LED), None),
+    "its copy, behind another": (
+        (
+            "txn 1 abort ok 2..5..6",
+            "send o ok @0 x1 t2..3",
+            "send a ok @1 x1 t3..4",
+            "live a @3 r4 t7",
+            "stable @3 high=4",
+            *LED,
+        ),
+        None,
+    ),
+    "another may be there, which was in time": ((*GIVEN_UP, *LED), None),
+    "and that was not sent": ((*(line for line in GIVEN_UP if "send c" not in line), *LED), False),
+    "and another is read elsewhere": ((*GIVEN_UP, "live x @1 r4 t9", *LED), True),
 }
 
 

@@ -783,14 +783,13 @@ def test_the_verdict_counts_how_transactions_ended_and_how_the_unknown_were_reso
 def test_a_transaction_that_hangs_is_permitted_where_leaders_verify_none_and_the_log_was_not_read_to_its_end(
     verified: bool, stands: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
-    lines = ("txn 1 abort ok 0..1..1", "send b info x1 t0..1", "txn 2 commit ok 1..2..3", "send a ok @0 x2 t1..2")
-    lines += ("final a @0", "end 0..2", "stable @2 high=7")
-    saw = "saw b1 @0 leader=1 epoch=0 isr=1,2,3"
-    write(tmp_path, [by_hand(*lines, saw)], partition_verification=verified, **settings("read_committed"))
+    lines = ("txn 1 abort ok 0..5..6", "send a ok @1 x1 t1..2", "send b info x1 t2..5")
+    lines += ("txn 2 commit ok 0..5..6 w1", "send c ok @0 x2 w1 t1..2", "final c @0", "end 0..4", "stable @4 high=7")
+    write(tmp_path, [by_hand(*lines, *watched())], partition_verification=verified, **settings("read_committed"))
     verdict = judge(tmp_path, spark)
     assert {name: found.standing for name, found in verdict.anomalies.items()} == {"hanging_transaction": stands}
     unmet = {held.name: held.detail for held in verdict.preconditions if not held.met}
-    assert unmet == {"final read complete": "trial-0 read to 2 of 7"}
+    assert unmet == {"final read complete": "trial-0 read to 4 of 7"}
 
 
 UNCLEAN = {"unclean_election": True, "min_insync_replicas": 1, **settings("read_committed")}
