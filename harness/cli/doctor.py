@@ -58,6 +58,9 @@ def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequenc
     from harness.providers.catalogue import provider_of, told_apart
     from harness.scenario.loading import load
 
+    def progress(line: str) -> None:
+        click.echo(f"kafka-trial: {line}", err=True)
+
     loaded = [load(name, overrides) for name in names]
     told_apart([scenario.cluster for scenario in loaded], backends.providers())
     java = _java()
@@ -66,7 +69,7 @@ def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequenc
     for scenario in loaded:
         try:
             provider = provider_of(scenario.cluster, backends.providers())
-            provider.check(scenario.cluster, [fault.needs for fault in scenario.faults])
+            provider.check(scenario.cluster, [fault.needs for fault in scenario.faults], progress)
             yield Diagnosis(scenario.name, True, "")
         except KafkaTrialError as exc:
             yield Diagnosis(scenario.name, False, "; ".join(str(exc).splitlines()))

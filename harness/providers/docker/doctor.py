@@ -7,7 +7,7 @@ from docker import DockerClient
 from harness.cluster.provider import Diagnosis
 from harness.core.errors import EnvironmentLacks, ScenarioError
 from harness.providers.docker.engine import compose_command
-from harness.providers.docker.images import bases_are_there, cached, toolbox_image
+from harness.providers.docker.images import base_there, cached, toolbox_image
 from harness.providers.docker.reaching import CLIENTS, reaches_containers, wanted_clients
 from harness.providers.docker.shell import labels_of_no_run, without_network
 from harness.providers.docker.sources import Sources, chosen
@@ -37,13 +37,15 @@ def compose() -> Diagnosis:
 
 
 def images(client: DockerClient, wanted: Sources) -> Diagnosis:
-    """What images are built from when they are first needed, and which images exist already."""
+    """What a run takes images from, or builds them from when they are first needed; and which exist already."""
     tags = cached(client)
     there = " ".join(tags) if tags else "none yet"
+    if base := base_there(client, wanted):
+        return Diagnosis("images", True, f"on a base that is there, built from {base}; there: {there}")
     try:
         base = chosen(client, wanted)
     except EnvironmentLacks as exc:
-        return Diagnosis("images", bases_are_there(client, wanted), f"{exc}; there: {there}")
+        return Diagnosis("images", False, f"{exc}; there: {there}")
     return Diagnosis("images", True, f"built from {base or 'Debian by mmdebstrap'}; there: {there}")
 
 

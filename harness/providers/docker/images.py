@@ -86,7 +86,7 @@ def lacking(client: DockerClient, wanted: Sources | None = None) -> list[str]:
     """The Debian packages that this machine lacks to build our images; none if the bases exist, or a registry
     answers."""
     wanted = wanted or sources()
-    if bases_are_there(client, wanted):
+    if base_there(client, wanted):
         return []
     try:
         chosen(client, wanted)
@@ -95,10 +95,12 @@ def lacking(client: DockerClient, wanted: Sources | None = None) -> list[str]:
     return []
 
 
-def bases_are_there(client: DockerClient, wanted: Sources) -> bool:
-    """Whether this engine has all bases of our images, from a ``wanted`` source, as built from the present recipes."""
-    bases = (_found(client, f"{recipe}:{SUITE}", _digest_of_base(recipe), wanted) for recipe in ("java", "toolbox"))
-    return all(bases)
+def base_there(client: DockerClient, wanted: Sources) -> str:
+    """What the bases of our images were built from, if this engine has all of them, from a ``wanted`` source, as built
+    from the present recipes; empty if it has not."""
+    bases = [_found(client, f"{recipe}:{SUITE}", _digest_of_base(recipe), wanted) for recipe in ("java", "toolbox")]
+    labels = [str(client.images.get(built.tag).labels[BASE]) for built in bases if built]
+    return " and ".join(dict.fromkeys(labels)) if all(bases) else ""
 
 
 def java_image(client: DockerClient, wanted: Sources | None = None) -> str:

@@ -22,7 +22,7 @@ from harness.history.paths import LOGS
 from harness.providers.docker import compose
 from harness.providers.docker.cleanup import cleanup
 from harness.providers.docker.doctor import doctor
-from harness.providers.docker.engine import ENGINE_FAILS, answering, connect
+from harness.providers.docker.engine import ENGINE_FAILS, answering, compose_command, connect
 from harness.providers.docker.engine import compose as run_compose
 from harness.providers.docker.images import origin, toolbox_image
 from harness.providers.docker.node_image import NodeImage, node_image
@@ -94,13 +94,14 @@ class Docker:
     def check(
         self, spec: ClusterSpec, needs: Iterable[Needs], progress: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Whether the engine answers, can have the image that ``spec`` names, and this kernel has what faults need; and
-        how nodes are reached."""
+        """Whether the engine answers, Compose is here, the image of nodes can be had, and this kernel has what faults
+        need; and how nodes are reached. (An image is made here, and not while a cluster comes up: in a suite that may
+        be during the timeline of another.)"""
         client, own, wanted = self._client(), own_spec(spec, DockerSpec), [need for need in needs if need]
         allowed = sources(own.images)
-        if own.image is not None:
-            with answering(f"cluster.image {own.image}"):
-                node_image(client, spec.version, own.image, allowed, progress)
+        compose_command()
+        with answering("images" if own.image is None else f"cluster.image {own.image}"):
+            node_image(client, spec.version, own.image, allowed, progress)
         if wanted:
             with answering("what faults need"), labels_of_no_run() as labels:
                 missing = lacking(wanted, without_network(client, toolbox_image(client, allowed, progress), labels))

@@ -10,7 +10,8 @@ from requests import Response
 
 from harness.core.errors import EnvironmentLacks, ScenarioError
 from harness.providers.docker.doctor import images
-from harness.providers.docker.images import bases_are_there
+from harness.providers.docker.images import BASE as LABEL
+from harness.providers.docker.images import base_there
 from harness.providers.docker.sources import Source, Sources, chosen, debian, sources
 
 BASE = "mirror:5000/library/debian:bookworm-slim"
@@ -27,7 +28,7 @@ def engine(*there: str, **digests: str) -> DockerClient:
     def get(tag: str) -> SimpleNamespace:
         if tag not in there:
             raise APIError("no such image", cast(Response, SimpleNamespace(status_code=404)))
-        return SimpleNamespace()
+        return SimpleNamespace(labels={LABEL: "debian@sha256:1234"})
 
     def found() -> list[SimpleNamespace]:
         return [SimpleNamespace(tags=[tag]) for tag in there]
@@ -104,8 +105,10 @@ def test_doctor_takes_no_image_of_before_for_what_images_are_built_on() -> None:
     wanted = Sources((Source.REGISTRY,))
     asked: list[str] = []
     client = engine("kafka-trial/kafka:2.3.1-registry-00000000")
-    client.images.get = lambda tag: asked.append(tag) or SimpleNamespace()  # type: ignore[func-returns-value]
-    assert bases_are_there(client, wanted)
+    there = SimpleNamespace(labels={LABEL: "debian@sha256:1234"})
+    client.images.get = lambda tag: asked.append(tag) or there  # type: ignore[func-returns-value]
+    assert base_there(client, wanted) == "debian@sha256:1234"
+    assert images(client, wanted).detail.startswith("on a base that is there, built from debian@sha256:1234; there: ")
     stale = images(engine("kafka-trial/kafka:2.3.1-registry-00000000"), wanted)
     assert (stale.good, "there: kafka-trial/kafka:2.3.1-registry-00000000" in stale.detail) == (False, True)
     assert not images(engine(asked[0]), wanted).good
