@@ -156,8 +156,12 @@ def test_a_compose_that_does_not_run_is_replaced_by_the_one_that_this_system_has
     log = machine.home / "log"
     machine.put("sudo", f'[ "$1" = -n ] && shift; [ "$1" = true ] || echo "$@" >>{log}')
     machine.put("docker", 'case "$1" in info) exit 0 ;; esac; exit 1').put("docker-compose", "exit 1")
-    for has, package in ((0, "docker-compose-v2"), (100, "docker-compose")):
-        machine.put("apt-get", "exit 0").put("apt-cache", f"exit {has}")
+    for shows, package in (
+        ("echo $2", "docker-compose-v2"),
+        ("exit 0", "docker-compose"),
+        ("exit 100", "docker-compose"),
+    ):
+        machine.put("apt-get", "exit 0").put("apt-cache", shows)
         code, said = machine.setup()
         assert said[0].startswith(f"installing {package} (")
         assert log.read_text().splitlines()[-1].endswith(f"--no-install-recommends {package}")
@@ -165,6 +169,26 @@ def test_a_compose_that_does_not_run_is_replaced_by_the_one_that_this_system_has
             1,
             "docker compose version fails, and docker-compose version: install Docker Compose and run this again.",
         )
+
+
+@pytest.mark.parametrize(
+    ("known", "packages"),
+    [
+        ("openjdk-17-jre-headless openjdk-21-jre-headless", "openjdk-17-jre-headless"),
+        ("openjdk-21-jre-headless docker-cli", "openjdk-21-jre-headless"),
+        ("", "openjdk-17-jre-headless"),
+    ],
+    ids=["Debian 12", "Debian 13", "before the first update"],
+)
+def test_what_a_system_calls_otherwise_is_installed_by_its_own_name(
+    known: str, packages: str, machine: Machine
+) -> None:
+    log = machine.home / "log"
+    machine.put("sudo", f'[ "$1" = -n ] && shift; [ "$1" = true ] || echo "$@" >>{log}')
+    machine.put("java", JAVA.format("11.0.2")).put("apt-get", "exit 0")
+    machine.put("apt-cache", f'case " {known} " in *" $2 "*) echo "Package: $2" ;; esac')
+    machine.setup()
+    assert log.read_text().splitlines()[-1].endswith(f"--no-install-recommends {packages}")
 
 
 def test_what_makes_a_base_is_installed_only_where_it_is_missing(machine: Machine) -> None:
