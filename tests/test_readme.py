@@ -6,6 +6,7 @@ import subprocess
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import click
 import pytest
@@ -19,6 +20,8 @@ from harness.history.run_file import RunFile
 from harness.providers.ssh.inventory import Host, Inventory, read_inventory
 from harness.report import show
 from harness.scenario.loading import load
+from harness.suite.model import load_suite
+from harness.suite.plan import plan
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -109,11 +112,16 @@ def test_every_command_line_that_is_shown_is_one_of_the_program(line: str, monke
 
 # (The example of adding.md has a fault that is not in the catalogue yet: tests/test_adding.py plays it.)
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name != "adding.md"], ids=lambda page: page.name)
-def test_every_scenario_and_inventory_that_it_shows_loads(page: Path, tmp_path: Path) -> None:
+def test_every_scenario_suite_and_inventory_that_it_shows_loads(page: Path, tmp_path: Path) -> None:
     for number, text in enumerate(re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)):
         file = tmp_path / f"{number}.yaml"
         file.write_text(text)
-        assert read_inventory(file).hosts if "\nhosts:\n" in text else load(str(file)).name
+        if "\nhosts:\n" in text:
+            assert read_inventory(file).hosts
+        elif "\nruns:\n" in text:
+            assert plan(load_suite([str(file)]), (), 1, Random(1))
+        else:
+            assert load(str(file)).name
 
 
 def test_a_scenario_is_shown() -> None:
