@@ -3,7 +3,7 @@
 Two commits judge the same histories in turn, A B A B …, each time cold, in a fresh process with that commit's code. The
 older one writes the histories, because it cannot judge newer formats. Prints a table of the figures: the medians of
 both, and how the pairs compare. A slow minute of the machine hits both of a pair; B counts as slower or faster only if
-all pairs agree.
+all pairs agree. Exits with 1 if B is slower in any figure.
 """
 
 import argparse
@@ -80,6 +80,11 @@ def compared(pairs: Sequence[Pair], figure: str) -> dict[str, Any]:
     }
 
 
+def slower(results: Mapping[str, Sequence[Pair]]) -> bool:
+    """Whether B is slower in any figure."""
+    return any(compared(pairs, figure)["B is"] == "slower" for pairs in results.values() for figure in FIGURES)
+
+
 def table(results: Mapping[str, Sequence[Pair]]) -> str:
     """The results as a table: a line for each size and figure."""
     lines = [f"{'records':>10}  {'figure':<9}{'A':>9}{'B':>9}  {'B/A':>5}  {'of pairs':<12}B is"]
@@ -123,6 +128,7 @@ def main() -> None:
     if asked.json:
         asked.json.write_text(json.dumps({"commits": asked.commits, "results": results}, indent=1) + "\n")
     print(table(results))
+    sys.exit(slower(results))
 
 
 if __name__ == "__main__":

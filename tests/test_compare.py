@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.compare import Pair, compared, in_tree, older, table
+from benchmarks.compare import Pair, compared, in_tree, older, slower, table
 
 
 def pair(a: float, b: float) -> Pair:
@@ -25,6 +25,7 @@ def pair(a: float, b: float) -> Pair:
 )
 def test_it_is_slower_only_where_all_pairs_agree(pairs: list[Pair], follows: str) -> None:
     assert compared(pairs, "cold")["B is"] == follows
+    assert slower({"30000": [pair(10, 10)], "1000000": pairs}) == (follows == "slower")
 
 
 def test_the_table_has_a_line_for_each_size_and_figure() -> None:

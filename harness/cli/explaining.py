@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.core.trace import BrokerReport, Moment
 
 _OFFSET = re.compile(r"(?P<topic>.+)-(?P<partition>\d+):(?P<offset>\d+)")
+_RECORD = re.compile(r"(?:worker )?(?P<worker>\d+) ?#(?P<sequence>\d+)")
 #: The number of runs that a message names, and of leaders that may have appended a record.
 _NAMED = 5
 #: The events that take a record (checkers/evidence/holding.py).
@@ -43,6 +44,16 @@ def _number(bits: int) -> Callable[[str], int]:
     return read
 
 
+def _record(text: str) -> int:
+    """The id of a record, which is written as a number, or as reports write it: worker 1 #42."""
+    from harness.history.schema import record_id
+
+    found = _RECORD.fullmatch(text)
+    return (
+        _number(63)(text) if found is None else record_id(_number(23)(found["worker"]), _number(40)(found["sequence"]))
+    )
+
+
 def _offset(text: str) -> tuple[tuple[str, int], int]:
     """((topic, partition), offset)"""
     found = _OFFSET.fullmatch(text)
@@ -53,7 +64,12 @@ def _offset(text: str) -> tuple[tuple[str, int], int]:
 
 @click.command()
 @click.argument("run", metavar="RUN_DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--record", type=_number(63), metavar="ID", help="Trace the record with this id.")
+@click.option(
+    "--record",
+    type=_record,
+    metavar="ID",
+    help="Trace the record with this id, a number or N#M: a worker's Mth, from 0 on.",
+)
 @click.option("--offset", "offset", type=_offset, metavar="TOPIC-PARTITION:OFFSET", help="Trace what is at an offset.")
 @click.option("--worker", type=_number(23), metavar="N", help="With --sequence: a worker's nth record, counted from 0.")
 @click.option("--sequence", type=_number(40), metavar="N", help="With --worker.")

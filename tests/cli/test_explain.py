@@ -38,7 +38,13 @@ def test_what_explain_says_to_type_is_what_a_shell_takes(stored: Path, tmp_path:
     assert f"`kafka-trial check '{moved}'` does that" in kafka_trial("explain", moved, "--record", 1).out
 
 
-@pytest.mark.parametrize("asked", [("--offset", "trial-0:1"), ("--worker", "0", "--sequence", "1"), ("--record", "1")])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *(("--offset", "trial-0:1"), ("--worker", "0", "--sequence", "1"), ("--record", "1")),
+        *(("--record", "worker 0 #1"), ("--record", "0#1")),
+    ],
+)
 def test_explain_finds_a_record_by_each_of_its_names(asked: tuple[str, ...], stored: Path, kafka_trial: Invoke) -> None:
     told = json.loads(kafka_trial("explain", stored, *asked, "--json").out)
     assert told["run"] == "by-hand/1"
