@@ -307,11 +307,11 @@ class _Producer:
 
     def replaced(self, its: Row) -> bool:
         """Whether a later incarnation began a transaction: it ended the open one before (KIP-98, InitProducerId)."""
-        return self._last_incarnation > its["incarnation"]
+        return bool(self._last_incarnation > its["incarnation"])
 
     @cached_property
     def _last_incarnation(self) -> int:
-        return max(row["incarnation"] for row in self.transactions.values())
+        return max(incarnation for _, incarnation, _ in self.transactions)
 
 
 def _of(row: Row) -> _Transaction:

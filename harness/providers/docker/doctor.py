@@ -40,8 +40,8 @@ def images(client: DockerClient, wanted: Sources) -> Diagnosis:
     """What a run takes images from, or builds them from when they are first needed; and which exist already."""
     tags = cached(client)
     there = " ".join(tags) if tags else "none yet"
-    if base := base_there(client, wanted):
-        return Diagnosis("images", True, f"on a base that is there, built from {base}; there: {there}")
+    if built := base_there(client, wanted):
+        return Diagnosis("images", True, f"on a base that is there, built from {built}; there: {there}")
     try:
         base = chosen(client, wanted)
     except EnvironmentLacks as exc:
