@@ -8,10 +8,12 @@ from harness.core.faults import injection_of
 from harness.core.verdict import Verdict
 from harness.history.run_file import RunFile
 
+#: Pixels: of the whole chart, around the plot, of the plot, and of one fault. A page of 1,024 pixels has room.
 WIDTH = 960
 _LEFT, _RIGHT, _TOP = 56, 12, 38
 _PLOT = 200
 _LANE = 18
+#: Grid lines stand at a power of ten times one of these.
 _STEPS = (1, 2, 5)
 
 

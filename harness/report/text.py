@@ -17,6 +17,7 @@ from harness.report.blocks import Block, Card, Cells, Drawing, Facts, Figures, F
 from harness.report.sections import SECTIONS, ReportData, Section, Where, findings_of, shown
 
 _STYLES = {"good": "bold green", "doubtful": "bold yellow", "bad": "bold red", "": ""}
+#: A choice: more rows of a table push what follows off a screen.
 _EXAMPLES = 3
 #: The indentation of a wrapped line's continuation.
 _HANGING = 4

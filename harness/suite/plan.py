@@ -26,6 +26,7 @@ _AROUND_SECONDS, _AROUND_SECONDS_ALONE = 17.0, 40.0
 #: An `until` ends when its condition holds: usually within this share of its timeout.
 _SHARE_OF_UNTIL = 0.25
 
+#: A seed that is drawn fits into a signed integer of 32 bits, as other tools want it.
 _MOST_SEED = 1 << 31
 #: suite.json, which has them all, is rewritten at each change.
 _MOST_RUNS = 10_000

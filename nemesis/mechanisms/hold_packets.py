@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: Numbers of linux/netlink.h, linux/netfilter/nfnetlink.h and nfnetlink_queue.h: a family, messages, and flags.
 _NETLINK_NETFILTER = 12
 _QUEUE_SUBSYSTEM = 3 << 8
 _PACKET, _VERDICT, _CONFIG = _QUEUE_SUBSYSTEM, _QUEUE_SUBSYSTEM | 1, _QUEUE_SUBSYSTEM | 2

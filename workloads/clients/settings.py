@@ -162,7 +162,9 @@ _COMMON: Final[Config] = {
     "topic.metadata.refresh.sparse": True,
 }
 
+#: A choice: more than a leader needs that answers when its ISR shrank (replica.lag.time.max.ms, mostly 2 s).
 _REQUEST_TIMEOUT_MS: Final = 8_000
+#: A choice: more than a record adds to its value in a batch (key, headers, and the batch's own 61 bytes).
 _RECORD_OVERHEAD: Final = 4_096
 
 
