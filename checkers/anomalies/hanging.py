@@ -44,9 +44,12 @@ def in_time(stored: StoredRun, of: Partition, ends: StableEnds) -> bool | None:
     None if nothing shows either. So it is if the transaction may have ended before its end was asked for: its timeout
     was over; or a fault may have held back the request for an earlier end of the same producer, which then ended this
     transaction (KAFKA-17754). None, too, if it depends on which of several writes stands there, or whether its
-    acknowledgement is of a copy below; or if the history lacks something.
+    acknowledgement is of a copy below; or if the history lacks something. None, too, if the log begins there: then the
+    transaction may have begun below, in what is deleted.
     """
-    log = _Log(stored, of, ends.last_stable)
+    log, begins = _Log(stored, of, ends.last_stable), stored.ends.get(of)
+    if begins is not None and 0 < ends.last_stable <= begins["log_start"]:
+        return None
     written = log.written
     if not written:
         return None if log.has_a_stranger else log.of_any(log.may_stand_there())
@@ -129,8 +132,9 @@ class _Log:
             return []
         last = terms[-1].leader, terms[-1].leader_epoch
         until_ns = max(span.to_ns for span in seen if (span.leader, span.leader_epoch) == last)
-        later = self.rows & (pc.field("leader_epoch") > terms[-1].leader_epoch)
-        unreported = self.stored.table("reads", later, ["leader_epoch"]).num_rows > 0
+        reported = pc.field("leader_epoch").isin(pa.array([term.leader_epoch for term in terms], pa.int32()))
+        of_others = self.rows & pc.is_valid(pc.field("leader_epoch")) & ~reported
+        unreported = self.stored.table("reads", of_others, ["leader_epoch"]).num_rows > 0
         return [] if unreported or until_ns + FRESH_NS < self.stable_ns else terms
 
     @property
@@ -189,13 +193,13 @@ class _Log:
         first: dict[tuple[int, int, int, bool], Row] = {}
         for send in sends:
             its = *_of(send), send["outcome"] == "ok"
-            order = "completed_ns" if its[3] else "sequence"
-            if its not in first or send[order] < first[its][order]:
+            # (Of those with an answer, the last: if that was in time, all were.)
+            if its not in first or (send["sequence"] < first[its]["sequence"]) != its[3]:
                 first[its] = send
         each = {self.before_its_end(send, answered=its[3]) for its, send in first.items()}
-        if each <= {True}:
-            return None if self.stored.file.partial else True
-        return each.pop() if len(each) == 1 else None
+        if self.stored.file.partial or len(each) > 1:
+            return None
+        return each.pop() if each else True
 
     def before_its_end(self, send: Row, answered: bool, copy: bool = False) -> bool | None:
         """The answer if this write stands at the last stable offset. ``answered``: its acknowledgement counts.
@@ -203,7 +207,7 @@ class _Log:
         record of an idempotent producer again.)"""
         producer = self._producer(send["worker"])
         its = producer.transactions.get(_of(send))
-        if its is None:
+        if its is None or (its["ending_ns"] is None and self.stored.file.partial):
             return None
         if not copy and producer.ended_above > _place(its):
             return True

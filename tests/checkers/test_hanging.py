@@ -168,6 +168,7 @@ BY_THE_NEXT: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
 #: x was given up, and may stand where the log is no longer stable; a, of its transaction, stands below.
 BEHIND = ("txn 1 abort ok 2..5..6", "send x info x1 t4..5", "stable @2 high=3")
 A = "send a ok @0 x1 t3..4"
+LED_LATER = saw("b1,b2,b3", "0..60", 1, 1, "1,2,3")
 LATER = ("txn 9 commit ok 7..9..10", "send b ok @1 x9 t8..9")
 #: A fault held back the end of a transaction before.
 EARLIER = ("txn 8 commit ok 0..1..1.5", "fault f b1 1..2 kind=pause")
@@ -225,6 +226,15 @@ BY_A_MARKER_BELOW: Mapping[str, tuple[tuple[str, ...], bool | None]] = {
         ),
         None,
     ),
+    "a record is of a leader that nobody reported": ((A, *BEHIND, "live w5#0 @1 r4 t1 e0", *LED_LATER), None),
+    "every leader was reported": ((A, *BEHIND, "live w5#0 @1 r4 t4 e1", *LED_LATER), False),
+    "the log begins there": ((A, *BEHIND, "end 2..2", *LED), None),
+    "the log begins below": ((A, *BEHIND, "end 1..2", *LED), False),
+    "of two acknowledged without an offset the last came late": (
+        (BEHIND[0], "send b ok x1 t3..4", "send a ok x1 t3..7", BEHIND[2], *LED),
+        None,
+    ),
+    "both in time": ((BEHIND[0], "send b ok x1 t3..4", "send a ok x1 t3..4.5", BEHIND[2], *LED), True),
     "another may be there, which was in time": ((*GIVEN_UP, *LED), None),
     "and that was not sent": ((*(line for line in GIVEN_UP if "send c" not in line), *LED), False),
     "and another is read elsewhere": ((*GIVEN_UP, "live x @1 r4 t9", *LED), True),
@@ -255,9 +265,22 @@ def test_a_producers_own_timeout_counts(timeout_ms: int, came: bool | None, tmp_
     assert in_time(stored, of, ends) is came
 
 
-@pytest.mark.parametrize(("partial", "came"), [(False, True), (True, None)])
-def test_what_a_partial_history_lacks_may_have_come_late(partial: bool, came: bool | None, tmp_path: Path) -> None:
-    write(tmp_path, [by_hand(*ABOVE)], partial=partial)
-    stored = StoredRun.open(tmp_path)
-    [(of, ends)] = stored.stable_ends.items()
-    assert in_time(stored, of, ends) is came
+@pytest.mark.parametrize(
+    ("lines", "came"),
+    [
+        (ABOVE, True),
+        ((A, *BEHIND, *LED), False),
+        (("txn 1 commit info 0..", *ONE[1:]), True),
+        (ONE, True),
+    ],
+    ids=["a write that came late", "a write in time", "the request for its end", "nothing that matters"],
+)
+def test_nothing_is_known_if_a_partial_history_may_lack(
+    lines: tuple[str, ...], came: bool, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    for partial in (False, True):
+        write(tmp_path / str(partial), [by_hand(*lines)], partial=partial)
+        stored = StoredRun.open(tmp_path / str(partial))
+        [(of, ends)] = stored.stable_ends.items()
+        known = not partial or "nothing that matters" in request.node.name
+        assert in_time(stored, of, ends) is (came if known else None)
