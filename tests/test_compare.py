@@ -28,6 +28,10 @@ def test_it_is_slower_only_where_all_pairs_agree(pairs: list[Pair], follows: str
     assert slower({"30000": [pair(10, 10)], "1000000": pairs}) == (follows == "slower")
 
 
+def test_a_little_slower_by_chance_fails_nothing() -> None:
+    assert not slower({"30000": [pair(100, 104), pair(100, 120), pair(100, 110)]})
+
+
 def test_the_table_has_a_line_for_each_size_and_figure() -> None:
     lines = table({"30000": [pair(10, 12), pair(10, 14)], "1000000": [pair(1, 1)]}).splitlines()
     assert len(lines) == 1 + 2 * 4

@@ -191,6 +191,19 @@ def test_what_a_system_calls_otherwise_is_installed_by_its_own_name(
     assert log.read_text().splitlines()[-1].endswith(f"--no-install-recommends {packages}")
 
 
+@pytest.mark.parametrize(
+    ("known", "client"), [("docker-cli", ["docker-cli"]), ("", [])], ids=["Debian 13", "Debian 12"]
+)
+def test_dockers_client_is_installed_where_it_is_missing(known: str, client: list[str], machine: Machine) -> None:
+    log = machine.home / "log"
+    machine.put("sudo", f'[ "$1" = -n ] && shift; [ "$1" = true ] || echo "$@" >>{log}')
+    machine.put("apt-get", "exit 0").put("apt-cache", f'[ "$2" != "{known}" ] || echo "Package: $2"')
+    (machine.home / "bin" / "docker").unlink()
+    machine.setup()
+    installed = log.read_text().splitlines()[-1].split(" --no-install-recommends ")[1].split()
+    assert [name for name in installed if name != "iptables"] == ["docker.io", "docker-compose", *client]
+
+
 def test_what_makes_a_base_is_installed_only_where_it_is_missing(machine: Machine) -> None:
     (machine.home / ".venv/bin/python").write_text("#!/bin/sh\necho mmdebstrap debian-archive-keyring\n")
     code, said = machine.setup()

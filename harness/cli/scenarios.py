@@ -38,7 +38,7 @@ def scenarios(context: click.Context, tags: tuple[str, ...], group: str | None, 
         raise ScenarioError("no scenario matches all of that: leave a --tag or the --group out")
     width = max(len(scenario.name) for scenario in listed)
     for scenario in listed:
-        took, expect = seconds(scenario, alone=True), expected(scenario.expect)
+        took, expect = seconds(scenario), expected(scenario.expect)
         if as_json:
             row = scenario.model_dump(mode="json", include={"name", "source", "claim", "tags", "expect"})
             click.echo(json.dumps({**row, "seconds": round(took)}))

@@ -834,7 +834,7 @@ def test_a_budget_that_is_given_to_a_suite_that_goes_on_begins_then(tmp_path: Pa
 
 def test_what_a_budget_left_out_fails_nothing_and_is_run_by_who_goes_on(tmp_path: Path, kafka_trial: Invoke) -> None:
     arguments = ["suite", *TWO, "--store", str(tmp_path)]
-    begun = kafka_trial(*arguments, "--time-budget", "45s", backends=backends(World(tmp_path)))
+    begun = kafka_trial(*arguments, "--time-budget", "68s", backends=backends(World(tmp_path)))
     assert begun.code == codes.MET
     assert "1 of 2 runs as expected, 1 not started" in begun.out
     assert "beyond the time budget" in begun.out
@@ -860,7 +860,7 @@ def test_what_a_budget_left_out_is_no_worse_than_a_baseline(tmp_path: Path, kafk
     for name in TWO:
         judged(tmp_path / "old", name)
     store = tmp_path / "new"
-    arguments = ["suite", *TWO, "--store", str(store), "--time-budget", "45s", "--baseline", str(tmp_path / "old")]
+    arguments = ["suite", *TWO, "--store", str(store), "--time-budget", "68s", "--baseline", str(tmp_path / "old")]
     done = kafka_trial(*arguments, backends=backends(World(store)))
     assert done.code == codes.MET
     assert "1 of 2 runs as expected, 1 not started" in done.out

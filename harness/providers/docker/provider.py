@@ -95,21 +95,22 @@ class Docker:
         self, spec: ClusterSpec, needs: Iterable[Needs], progress: Callable[[str], None] = lambda _: None
     ) -> None:
         """Whether the engine answers, Compose is here, the image of nodes can be had, and this kernel has what faults
-        need; and how nodes are reached. (An image is made here, and not while a cluster comes up: in a suite that may
+        need; and how nodes are reached. (Images are made here, and not while a cluster comes up: in a suite that may
         be during the timeline of another.)"""
         client, own, wanted = self._client(), own_spec(spec, DockerSpec), [need for need in needs if need]
         allowed = sources(own.images)
         compose_command()
         with answering("images" if own.image is None else f"cluster.image {own.image}"):
             node_image(client, spec.version, own.image, allowed, progress)
+            toolbox = toolbox_image(client, allowed, progress)
         if wanted:
             with answering("what faults need"), labels_of_no_run() as labels:
-                missing = lacking(wanted, without_network(client, toolbox_image(client, allowed, progress), labels))
+                missing = lacking(wanted, without_network(client, toolbox, labels))
             if missing:
                 raise NoMeans("; ".join(missing))
         if wanted_clients(own.clients) is None:
             with answering("images"):
-                self._reaches(toolbox_image(client, allowed, progress))
+                self._reaches(toolbox)
 
     def has_background(self, spec: ClusterSpec) -> bool:  # noqa: ARG002
         """Whether the engine can give containers different shares of the cores: without root, it often cannot."""
