@@ -200,9 +200,23 @@ class Elections:
 
     def committed_ns(self, number: int, offset: int) -> int | None:
         """When the leader of a term first reported a high watermark above an offset; None if never."""
-        at, high = self.terms[number].highs
-        first = int(np.searchsorted(high, offset, side="right"))
-        return int(at[first]) if first < len(at) else None
+        highs = self.terms[number].highs
+        first = int(np.searchsorted(highs.high, offset, side="right"))
+        return int(highs.at_ns[first]) if first < len(highs.high) else None
+
+    def uncommitted_ns(self, number: int, offset: int, surely: bool = True) -> int:
+        """The last time at which the high watermark of a term's leader certainly was not above an offset yet, by its
+        own reports, or when it last reported so; BEFORE if they do not tell."""
+        highs = self.terms[number].highs
+        last = int(np.searchsorted(highs.high, offset, side="right")) - 1
+        return int((highs.still_ns if surely else highs.told_ns)[last]) if last >= 0 else BEFORE
+
+    def elected_with(self, number: int) -> frozenset[int]:
+        """The ISR first reported in a term, if that was soon after the last report before: that of its election. Empty
+        otherwise."""
+        first = min(self.terms[number].reports, key=lambda report: report.from_ns, default=None)
+        soon = first is not None and first.from_ns - self.last_told_ns(number) <= LAG_NS
+        return frozenset(first.isr if first is not None and soon else ())
 
     def last_before(self, number: int) -> Span | None:
         """The last report before a term, about an earlier term or without a leader: that of a broker that was not
@@ -642,7 +656,7 @@ def _terms(
     led = leader_terms(spans, of)
     if any(term.leader_epoch is None for term in led):
         led = _without_epochs(spans, names, quiet)
-    nothing, nobody = (np.empty(0, np.int64), np.empty(0, np.int64)), OwnReports((), ())
+    nothing, nobody = risen(np.empty(0, np.int64), np.empty(0, np.int64)), OwnReports((), ())
     by_leader: dict[tuple[int, int | None], list[Span]] = {}
     for span in spans:
         by_leader.setdefault((span.leader, span.leader_epoch), []).append(span)
@@ -687,8 +701,8 @@ def _with_own_highs(terms: Sequence[Term], number: int) -> Term:
     if term.epoch is not None:
         return term
     again = (later.begins_ns for later in terms[number + 1 :] if later.leader == term.leader)
-    first, last = np.searchsorted(term.highs[0], [term.begins_ns, next(again, NEVER)])
-    return replace(term, highs=risen(term.highs[0][first:last], term.highs[1][first:last]))
+    first, last = np.searchsorted(term.highs.at_ns, [term.begins_ns, next(again, NEVER)])
+    return replace(term, highs=risen(term.highs.at_ns[first:last], term.highs.high[first:last]))
 
 
 class OtherReports:

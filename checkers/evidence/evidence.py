@@ -95,7 +95,7 @@ class Evidence:
         terms = () if of not in self.elections else self.elections[of].terms
         given = (self.delivered.get((of, number)) for number in range(len(terms)))
         below = ((by, offsets + 1) for offsets, by in filter(None, given))
-        for by, offsets in (*(term.highs for term in terms), *below):
+        for by, offsets in (*(term.highs[:2] for term in terms), *below):
             at = np.searchsorted(self.moments(of), by, side="right")
             yield offsets[np.append(at[1:] != at[:-1], True)[: len(at)]]
 
@@ -106,7 +106,18 @@ class Evidence:
         places = [None if at is None else int(np.searchsorted(moments, at, side="right")) for at in times]
         offset = case.first_offset
         segment = None if offset is None else int(np.searchsorted(self.edges(case.of), offset, side="right"))
-        return case.of, case.acknowledged, case.in_transaction, case.in_time, case.epoch, case.hole, segment, *places
+        early = tuple(self._acknowledged_early(case))
+        return (
+            case.of,
+            case.acknowledged,
+            case.in_transaction,
+            case.in_time,
+            case.epoch,
+            case.hole,
+            segment,
+            early,
+            *places,
+        )
 
     def acting(self, elections: Elections, supposed: int = 0) -> Acting:
         """The faults as they acted on a partition. ``supposed``: the index of the list in ``faults``."""
@@ -164,6 +175,31 @@ class Evidence:
             return NEVER if case.until_ns is None else case.until_ns
         known = [case.delivered_ns, case.received_ns, self.told_committed_ns(elections, number, number, case)]
         return min((at for at in known if at is not None), default=None)
+
+    def acknowledged_early(self, elections: Elections, number: int, case: Case, surely: bool = True) -> bool:
+        """Whether records of a term were acknowledged with acks=all while its leader's high watermark was not above
+        them yet, by its own reports; or perhaps were. (A leader answers when it is: DelayedProduce.)"""
+        if not self.acknowledged_by_all(case) or case.until_ns is None or case.first_offset is None:
+            return False
+        first_ns = case.until_ns if case.first_until_ns is None else case.first_until_ns
+        last_offset = case.first_offset if case.last_offset is None else case.last_offset
+        # (Of several, whatever was acknowledged first had an offset from the first on; whatever last, up to the last.)
+        return (
+            elections.uncommitted_ns(number, case.first_offset, surely) >= first_ns
+            or elections.uncommitted_ns(number, last_offset, surely) >= case.until_ns
+        )
+
+    def _acknowledged_early(self, case: Case) -> list[tuple[int, bool]]:
+        """Of which terms the records are if they were, perhaps, and whether they surely were."""
+        elections = self.elections.get(case.of)
+        if elections is None or not self.acknowledged_by_all(case):
+            return []
+        perhaps = (
+            number
+            for number in range(len(elections.terms))
+            if self.acknowledged_early(elections, number, case, surely=False)
+        )
+        return [(number, self.acknowledged_early(elections, number, case)) for number in perhaps]
 
     def without_epochs(self, of: Partition) -> bool:
         """Whether brokers reported leaders of a partition, and not their epochs."""

@@ -2,16 +2,27 @@
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.intervals import Times
+from checkers.evidence.intervals import BEFORE, Times
 from checkers.evidence.leadership import Partition
 
-#: Times at which a leader reported a new highest high watermark, and that high watermark.
-Highs = tuple[Times, Times]
+
+class Highs(NamedTuple):
+    """When a leader reported a new highest high watermark, and that high watermark.
+
+    ``told_ns``: when it last reported this one. ``still_ns``: a time at which it certainly was no higher yet. (A report
+    has an answer that came before it, but the question was asked after the report before: harness.cluster.observer.)
+    """
+
+    at_ns: Times
+    high: Times
+    told_ns: Times
+    still_ns: Times
 
 
 def high_watermarks(
@@ -45,7 +56,9 @@ def high_watermarks(
     for row, (first, last) in zip(heads, pairwise(edges), strict=True):
         of, own = found.setdefault((row["topic"], row["partition"]), {}), (at[first:last], high[first:last])
         # (Without epochs these may be of several terms.)
-        of[row["leader"], row["leader_epoch"]] = own if row["leader_epoch"] is None else risen(*own)
+        of[row["leader"], row["leader_epoch"]] = (
+            Highs(*own, own[0], own[0]) if row["leader_epoch"] is None else risen(*own)
+        )
     return found
 
 
@@ -53,4 +66,6 @@ def risen(at: Times, high: Times) -> Highs:
     """Of high watermarks in the order of time, those that are higher than all before."""
     highest = np.maximum.accumulate(high)
     new = np.append(np.ones(min(len(at), 1), bool), highest[1:] > highest[:-1])
-    return at[new], highest[new]
+    last = np.append(np.flatnonzero(new)[1:], len(at)) - 1 if len(at) else np.empty(0, np.int64)
+    still = np.where(last > 0, at[np.maximum(last, 1) - 1], BEFORE)
+    return Highs(at[new], highest[new], at[last], still)

@@ -14,6 +14,7 @@ from harness.core.guarantees import Circumstances, Ruling, standing, violation
 from harness.core.verdict import Standing
 
 _MAY_BE_COMMITTED = "it was committed, unless a leader that nobody reported had cut that log before"
+_TOO_EARLY = "its leader still reported a lower high watermark after it had acknowledged it with acks=all"
 _OTHERS_MAY_HAVE_HAD_IT = "all that must have had it lost their disks, and others may have had it"
 
 #: After this time without an answer a leader repeats a request to the controller (controller.socket.timeout.ms).
@@ -43,7 +44,10 @@ class Walk(Spread):
             self.observed = in_sync is not None
             self.held |= frozenset() if in_sync is None else in_sync.every
             may = self.elections.replicas if in_sync is None or self._too_few(in_sync.any) else in_sync.any
-            unable = {broker for broker in may if self._fetched_nothing(broker, sent, self.committed)}
+            # (If it may have been acknowledged too early, then perhaps by who fetched nothing.)
+            early = self.evidence.acknowledged_early(self.elections, self.number, case, surely=False)
+            asked = frozenset() if early else may
+            unable = {broker for broker in asked if self._fetched_nothing(broker, sent, self.committed)}
             able = may - {broker for broker in unable if self._reported_out(broker, sent)} | self.held
             few = self._too_few(able)
             if in_sync is None:
@@ -108,7 +112,9 @@ class Walk(Spread):
         """The decision about the records. An event that came after another write had been acknowledged in their place
         does not excuse their loss: their leader may have lacked them before. (Another broker may still have had
         them.) Nor does an event after which a consumer still fetched them."""
-        return self._confirmed(self._decision())
+        found = self._confirmed(self._decision())
+        early = self.evidence.acknowledged_early(self.elections, self.number, self.case)
+        return self._undecided(_TOO_EARLY, []) if early and found.standing is not Standing.VIOLATION else found
 
     def _confirmed(self, found: Decision) -> Decision:
         gone = self.evidence.gone(self.case)
@@ -248,6 +254,7 @@ class Walk(Spread):
         leader = self.elections.terms[n].leader
         has = self.state.get(leader)
         clean = not self.evidence.configuration.elects_uncleanly and not self.acting.may_be_by_hand(n)
+        clean = clean or self._elected_with_others(n)
         if self.committed is not None and clean and all_led_have_it and self._kept_its_disk(leader):
             has = Has.MUST
             if self.state.get(leader) is not has:
@@ -263,6 +270,11 @@ class Walk(Spread):
         if has is Has.MUST:
             self._elected(n, Why.ELECTED)
         return has
+
+    def _elected_with_others(self, n: int) -> bool:
+        """Whether the ISR of an election has others beside its leader: then it was clean. (An unclean one leaves the
+        leader alone. Where ISRs are reported at once, others may have joined before the first report.)"""
+        return self._isrs_come_late and self.elections.elected_with(n) > {self.elections.terms[n].leader}
 
     def _rejoined_unseen(self, n: int) -> bool:
         """Whether the leader of a term that was elected from the ISR, and lost its disk before, was not in the last

@@ -41,6 +41,31 @@ def test_who_was_reported_in_sync_may_have_left_the_isr_and_be_elected_uncleanly
     assert decided("send r ok @5 t20..21", *_CUT_OFF, *_LOG, **settings).standing is standing
 
 
+@pytest.mark.parametrize(
+    ("told", "more", "standing"),
+    [
+        (saw("b2,b3", "37..120", 2, 1, "2,3"), [], VIOLATION),
+        (saw("b2,b3", "37..120", 2, 1, "2,3"), ["fault elect-1 - 36..36 p0 unclean"], VIOLATION),
+        (saw("b2,b3", "37..40", 2, 1, "2") + saw("b2,b3", "41..120", 2, 1, "2,3"), [], UNDECIDED),
+        (saw("b2,b3", "39..120", 2, 1, "2,3"), [], UNDECIDED),
+        (saw("b2,b3", "37..120", 2, 1, "2,3"), ["fault w b2 22.5..24 kind=wipe"], UNDECIDED),
+    ],
+    ids=["at once", "and an unclean one was asked for", "joined later", "after a silence", "and lost its disk"],
+)
+def test_an_election_that_leaves_others_in_the_isr_was_clean(
+    told: list[str], more: list[str], standing: Standing
+) -> None:
+    """An unclean one leaves the leader alone; who joins is reported later (ReplicaManager, IsrChangePropagation)."""
+    lines = [*_CUT_OFF[1:-2], *told, *more]
+    assert decided("send r ok @5 t20..21", *lines, *_LOG, **UNCLEAN, **OLD).standing is standing
+
+
+def test_so_was_none_of_which_brokers_heard_late() -> None:
+    """(The cut may have been one from the controller.)"""
+    lines = [*_CUT_OFF[:-2], *saw("b2,b3", "37..120", 2, 1, "2,3")]
+    assert decided("send r ok @5 t20..21", *lines, *_LOG, **UNCLEAN, **OLD).standing is UNDECIDED
+
+
 def test_so_may_one_that_lost_its_disk() -> None:
     wiped = ["fault k2 b2 22..25 kind=kill", "fault w b2 22.5..24 kind=wipe"]
     wiped += [line for line in _CUT_OFF if "saw b2 @0" not in line] + saw("b2", "0..21", 1, 0, "1,2,3")

@@ -1,0 +1,79 @@
+"""A record that was acknowledged with acks=all while its leader still reported that it was not committed."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from checkers.evidence.high_watermarks import risen
+from checkers.evidence.intervals import BEFORE
+from harness.core.verdict import Standing
+from tests.checkers.test_holders import UNCLEAN, decided, saw
+
+PERMITTED, UNDECIDED, VIOLATION = Standing.PERMITTED, Standing.UNDECIDED, Standing.VIOLATION
+
+#: b1 is cut off from its replicas, alone in the ISR from 14 s on, and killed at 20 s. b2 is elected without offset 5.
+CUT_OFF = [
+    *saw("b2,b3", "0..13", 1, 0, "1,2,3"),
+    *saw("b2,b3", "14..25", 1, 0, "1"),
+    "fault cut b1,b2,b3 5..40 from=b1 to=b2,b3 plane=replication",
+    "fault k b1 20..40 kind=kill",
+    *saw("b2,b3", "26..60", 2, 1, "2,3"),
+    *("final a @4 e0", "final b @5 e1", "end 0..6"),
+]
+
+
+def reported(high: Callable[[int], int | None], by: str = "b1", epoch: int = 0) -> list[str]:
+    """A broker's reports of every second, each with a high watermark."""
+    return [
+        f"saw {by} @{at} leader=1 epoch={epoch} isr={'1,2,3' if at < 14 else '1'}"
+        + ("" if high(at) is None else f" high={high(at)}")
+        for at in range(21)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "reports", "standing"),
+    [
+        ("13..13.9", reported(lambda at: 3 if at < 15 else 6), UNDECIDED),
+        ("13..14", reported(lambda at: 3 if at < 17 else 6), UNDECIDED),
+        ("13..14", reported(lambda at: 5 if at < 17 else 6), UNDECIDED),
+        ("13..14", reported(lambda at: 3 if at < 15 else 6), UNDECIDED),
+        ("13..15.1", reported(lambda at: 3 if at < 16 else 6), PERMITTED),
+        ("13..14.1", reported(lambda at: 3 if at < 14 else 6), PERMITTED),
+        ("13..14.1", reported(lambda _: None), PERMITTED),
+        ("13..14.1", [*reported(lambda _: None), *saw("b2", "14.5..16.5", 1, 0, "1 high=3")], PERMITTED),
+        ("13..14.1", reported(lambda at: 3 if at < 13 else None), PERMITTED),
+    ],
+    ids=[
+        *("a report after it", "three", "a high watermark at it", "the first of which may be older"),
+        *("a report before it", "it rose", "no high watermark", "a follower's", "none since"),
+    ],
+)
+def test_what_its_leader_reported_as_not_committed_is_not_permitted(
+    sent: str, reports: list[str], standing: Standing
+) -> None:
+    assert decided(f"send r ok @5 t{sent}", *reports, *CUT_OFF, **UNCLEAN).standing is standing
+
+
+def test_that_is_said_and_no_neighbour_takes_it_along() -> None:
+    surely = decided("send r ok @5 t13..14.1", *reported(lambda at: 3 if at < 17 else 6), *CUT_OFF, **UNCLEAN)
+    assert (surely.ruling.because, surely.may_have) == (
+        "its leader still reported a lower high watermark after it had acknowledged it with acks=all",
+        frozenset(),
+    )
+    perhaps = decided("send r ok @5 t13..14.1", *reported(lambda at: 3 if at < 15.1 else 6), *CUT_OFF, **UNCLEAN)
+    assert (perhaps.standing, perhaps.may_have) == (UNDECIDED, {1})
+
+
+def test_with_acks_1_a_leader_acknowledges_what_is_not_committed() -> None:
+    late = reported(lambda at: 3 if at < 17 else 6)
+    assert decided("send r ok @5 t13..14.1", *late, *CUT_OFF, **UNCLEAN, acks="1").standing is PERMITTED
+
+
+def test_a_report_tells_of_a_time_after_the_one_before_it() -> None:
+    highs = risen(np.array([10, 20, 30, 40, 50]), np.array([3, 3, 3, 7, 7]))
+    assert [part.tolist() for part in highs] == [[10, 40], [3, 7], [30, 50], [20, 40]]
+    once = risen(np.array([10, 20]), np.array([3, 7]))
+    assert [part.tolist() for part in once] == [[10, 20], [3, 7], [10, 20], [BEFORE, 10]]
+    assert [len(part) for part in risen(np.empty(0, np.int64), np.empty(0, np.int64))] == [0, 0, 0, 0]
