@@ -196,8 +196,8 @@ class Evidence:
             return []
         perhaps = (
             number
-            for number in range(len(elections.terms))
-            if self.acknowledged_early(elections, number, case, surely=False)
+            for number, term in enumerate(elections.terms)
+            if len(term.highs.high) and self.acknowledged_early(elections, number, case, surely=False)
         )
         return [(number, self.acknowledged_early(elections, number, case)) for number in perhaps]
 

@@ -5,10 +5,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from checkers.evidence.decision import Case
 from checkers.evidence.high_watermarks import risen
 from checkers.evidence.intervals import BEFORE
 from harness.core.verdict import Standing
-from tests.checkers.test_holders import UNCLEAN, decided, saw
+from tests.checkers.notation import SECOND, by_hand
+from tests.checkers.ranges import TRIAL
+from tests.checkers.test_holders import UNCLEAN, decided, evidence, saw
 
 PERMITTED, UNDECIDED, VIOLATION = Standing.PERMITTED, Standing.UNDECIDED, Standing.VIOLATION
 
@@ -64,6 +67,23 @@ def test_that_is_said_and_no_neighbour_takes_it_along() -> None:
     )
     perhaps = decided("send r ok @5 t13..14.1", *reported(lambda at: 3 if at < 15.1 else 6), *CUT_OFF, **UNCLEAN)
     assert (perhaps.standing, perhaps.may_have) == (UNDECIDED, {1})
+
+
+def test_what_was_acknowledged_in_between_is_decided_apart() -> None:
+    told = evidence(by_hand("send r ok @5 t13..14", *reported(lambda at: 3 if at < 17 else 6), *CUT_OFF), **UNCLEAN)
+
+    def key(*until: float, first: int = 5, last: int = 5) -> tuple[object, ...]:
+        by, since = (int(at * SECOND) for at in (until[-1], until[0]))
+        case = Case(TRIAL, 13 * SECOND, by, True, first, last, last_sent_ns=13 * SECOND, first_until_ns=since)
+        return told.alike(case)
+
+    assert key(14.9) == key(14.95) != key(15.05)
+    assert key(15.3) != key(16.5)
+    assert key(17.1) == key(17.3)
+    assert key(14.9, 17.5, first=2) == key(17.2, 17.5, first=2)
+    # Of several, the first counts with the first acknowledgement, and the last with the last.
+    assert key(14.9, 17.5) != key(17.2, 17.5)
+    assert key(12, 14.9, first=2) != key(12, 17.2, first=2)
 
 
 def test_with_acks_1_a_leader_acknowledges_what_is_not_committed() -> None:

@@ -110,8 +110,8 @@ NEAR = {
     "copies": ("copies", "judge"),
     "decision": ("holders", "neighbours", "hanging"),
     "elections": ("elections", "holders", "silence", "late_isrs"),
-    "evidence": ("holders", "elections"),
-    "high_watermarks": ("elections", "holders"),
+    "evidence": ("early", "holders", "elections"),
+    "high_watermarks": ("early", "elections", "holders"),
     "holders": ("holders", "holders_twins", "at_risk"),
     "holding": ("holding", "holders"),
     "joins": ("joining", "holders_twins", "holders"),
@@ -258,6 +258,17 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "walk": (
         (
+            "and self.elections.elected_with(n) > {",
+            "and self.elections.elected_with(n) >= {",
+            "a leader alone was elected cleanly",
+        ),
+        ("asked = frozenset() if early else may", "asked = may", "who fetched nothing did not acknowledge it"),
+        (
+            "if early and found.standing is not Standing.VIOLATION",
+            "if False",
+            "what was acknowledged too early is permitted",
+        ),
+        (
             "doubt = doubt or self._doubt_of_isr(n, ruling, happened)",
             "",
             "what only a clean election permits is permitted after any",
@@ -302,7 +313,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "who was in one ISR need not have it",
         ),
         (
-            "in may if self._fetched_nothing(broker, sent, self.committed)}",
+            "in asked if self._fetched_nothing(broker, sent, self.committed)}",
             "in set[int]()}",
             "who was cut off may have it",
         ),
@@ -817,6 +828,11 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
     ),
     "elections": (
+        (
+            "soon = first is not None and first",
+            "soon = first is not None or first",
+            "after a silence nobody has joined",
+        ),
         ("partly = split_by_end(faults),", "partly = list(faults),", "a fault that ended on a node silences it"),
         ("one in meanwhile and one.from_ns <= until]", "False]", "nobody else is in sync while a leader pauses"),
         (
@@ -868,8 +884,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         (", frozenset.union(*isrs))", ", frozenset.intersection(*isrs))", "who was in one ISR was in none"),
         (
-            'np.searchsorted(high, offset, side="right")',
-            "np.searchsorted(high, offset)",
+            'first = int(np.searchsorted(highs.high, offset, side="right"))',
+            "first = int(np.searchsorted(highs.high, offset))",
             "a high watermark at a record commits it",
         ),
         ("<= current.to_ns - any_last.from_ns <= LAG_NS else", "<= -1 else", "of two ISRs the fresher is the last"),
@@ -928,8 +944,21 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("own & timely", "timely", "a follower's high watermark commits"),
         ("pc.less_equal(", "pc.less(", "a leader's own high watermark does not count"),
         ("highest[1:] > highest[:-1]", "highest[1:] >= highest[:-1]", "a high watermark that stands still rises"),
+        ("at[np.maximum(last, 1) - 1]", "at[last]", "an answer is as new as its report"),
+        ("at[new], highest[new], at[last], still", "at[new], highest[new], at[new], still", "it was told once"),
     ),
     "evidence": (
+        ("early = tuple(self._acknowledged_early(case))", "early = ()", "one that came too early decides for the next"),
+        (
+            "elections.uncommitted_ns(number, case.first_offset, surely) >= first_ns",
+            "False",
+            "only the last came early",
+        ),
+        (
+            "elections.uncommitted_ns(number, last_offset, surely) >= case.until_ns",
+            "False",
+            "only the first came early",
+        ),
         (
             "return None if elections.unseen(since, max(at_ns, until_ns)) else at_ns",
             "return at_ns",
