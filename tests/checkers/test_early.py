@@ -5,9 +5,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from checkers.evidence import holders
 from checkers.evidence.decision import Case
 from checkers.evidence.high_watermarks import risen
 from checkers.evidence.intervals import BEFORE
+from harness.core.anomalies import LOST
 from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND, by_hand
 from tests.checkers.ranges import TRIAL
@@ -72,18 +74,25 @@ def test_that_is_said_and_no_neighbour_takes_it_along() -> None:
 def test_what_was_acknowledged_in_between_is_decided_apart() -> None:
     told = evidence(by_hand("send r ok @5 t13..14", *reported(lambda at: 3 if at < 17 else 6), *CUT_OFF), **UNCLEAN)
 
-    def key(*until: float, first: int = 5, last: int = 5) -> tuple[object, ...]:
-        by, since = (int(at * SECOND) for at in (until[-1], until[0]))
-        case = Case(TRIAL, 13 * SECOND, by, True, first, last, last_sent_ns=13 * SECOND, first_until_ns=since)
-        return told.alike(case)
+    def key(until: float) -> tuple[object, ...]:
+        return told.alike(Case(TRIAL, 13 * SECOND, int(until * SECOND), True, 5, 5))
 
     assert key(14.9) == key(14.95) != key(15.05)
     assert key(15.3) != key(16.5)
     assert key(17.1) == key(17.3)
-    assert key(14.9, 17.5, first=2) == key(17.2, 17.5, first=2)
-    # Of several, the first counts with the first acknowledgement, and the last with the last.
-    assert key(14.9, 17.5) != key(17.2, 17.5)
-    assert key(12, 14.9, first=2) != key(12, 17.2, first=2)
+
+
+@pytest.mark.parametrize(
+    ("first", "since", "until", "standing"),
+    [(7, 14.9, 17.5, UNDECIDED), (5, 14.9, 17.5, PERMITTED), (5, 12, 14.9, UNDECIDED), (7, 17.2, 17.5, PERMITTED)],
+)
+def test_of_several_the_first_was_acknowledged_first_and_the_last_last(
+    first: int, since: float, until: float, standing: Standing
+) -> None:
+    told = evidence(by_hand("send r ok @5 t13..14", *reported(lambda at: 7 if at < 17 else 9), *CUT_OFF), **UNCLEAN)
+    by, first_by = int(until * SECOND), int(since * SECOND)
+    case = Case(TRIAL, 13 * SECOND, by, True, first, 8, last_sent_ns=13 * SECOND, first_until_ns=first_by)
+    assert holders.decided(told, LOST, case).standing is standing
 
 
 def test_with_acks_1_a_leader_acknowledges_what_is_not_committed() -> None:
