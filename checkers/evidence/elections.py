@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -211,12 +212,29 @@ class Elections:
         last = int(np.searchsorted(highs.high, offset, side="right")) - 1
         return int((highs.still_ns if surely else highs.told_ns)[last]) if last >= 0 else BEFORE
 
-    def elected_with(self, number: int) -> frozenset[int]:
-        """The ISR first reported in a term, if that was soon after the last report before: that of its election. Empty
-        otherwise."""
-        first = min(self.terms[number].reports, key=lambda report: report.from_ns, default=None)
-        soon = first is not None and first.from_ns - self.last_told_ns(number) <= LAG_NS
-        return frozenset(first.isr if first is not None and soon else ())
+    @cached_property
+    def _highs_told(self) -> tuple[Times, Times]:
+        """Of each term: the lowest high watermark that its leader reported, and the last time when it reported one."""
+        highs = [term.highs for term in self.terms]
+        low = [int(one.high[0]) if len(one.high) else NEVER for one in highs]
+        told = [int(one.told_ns[-1]) if len(one.high) else BEFORE for one in highs]
+        return np.array(low, np.int64), np.array(told, np.int64)
+
+    def may_not_have_committed(self, offset: int, at_ns: int) -> Iterator[int]:
+        """The terms whose leaders may have reported at a time or later that an offset was not committed."""
+        low, told = self._highs_told
+        return map(int, np.flatnonzero((low <= offset) & (told >= at_ns)))
+
+    def not_committed_by(self, offsets: Times, by_ns: Times) -> npt.NDArray[np.bool_]:
+        """Whether some leader certainly had not committed each of these offsets by its time."""
+        found = np.zeros(len(offsets), bool)
+        if not len(offsets):
+            return found
+        for number in self.may_not_have_committed(int(offsets.max()), int(by_ns.min())):
+            highs = self.terms[number].highs
+            last = np.searchsorted(highs.high, offsets, side="right") - 1
+            found |= (last >= 0) & (highs.still_ns[np.maximum(last, 0)] >= by_ns)
+        return found
 
     def last_before(self, number: int) -> Span | None:
         """The last report before a term, about an earlier term or without a leader: that of a broker that was not

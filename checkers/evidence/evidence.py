@@ -179,25 +179,36 @@ class Evidence:
     def acknowledged_early(self, elections: Elections, number: int, case: Case, surely: bool = True) -> bool:
         """Whether records of a term were acknowledged with acks=all while its leader's high watermark was not above
         them yet, by its own reports; or perhaps were. (A leader answers when it is: DelayedProduce.)"""
-        if not self.acknowledged_by_all(case) or case.until_ns is None or case.first_offset is None:
+        known = self._acknowledged(case)
+        # (Without epochs a leader may have lost its log and lead again: then its high watermark fell.)
+        if known is None or (surely and elections.terms[number].epoch is None):
             return False
-        first_ns = case.until_ns if case.first_until_ns is None else case.first_until_ns
-        last_offset = case.first_offset if case.last_offset is None else case.last_offset
+        first_offset, last_offset, first_ns, last_ns = known
         # (Of several, whatever was acknowledged first had an offset from the first on; whatever last, up to the last.)
         return (
-            elections.uncommitted_ns(number, case.first_offset, surely) >= first_ns
-            or elections.uncommitted_ns(number, last_offset, surely) >= case.until_ns
+            elections.uncommitted_ns(number, first_offset, surely) >= first_ns
+            or elections.uncommitted_ns(number, last_offset, surely) >= last_ns
         )
+
+    def _acknowledged(self, case: Case) -> tuple[int, int, int, int] | None:
+        """The first and last offset of records that were acknowledged with acks=all, and the first and last time of
+        that; None if they were not, or if one is not known."""
+        if not self.acknowledged_by_all(case) or case.until_ns is None or case.first_offset is None:
+            return None
+        first_ns = case.until_ns if case.first_until_ns is None else case.first_until_ns
+        last_offset = case.first_offset if case.last_offset is None else case.last_offset
+        return case.first_offset, last_offset, first_ns, case.until_ns
 
     def _acknowledged_early(self, case: Case) -> list[tuple[int, bool]]:
         """Of which terms the records are if they were, perhaps, and whether they surely were."""
-        elections = self.elections.get(case.of)
-        if elections is None or not self.acknowledged_by_all(case):
+        elections, known = self.elections.get(case.of), self._acknowledged(case)
+        if elections is None or known is None:
             return []
+        _, last_offset, first_ns, _ = known
         perhaps = (
             number
-            for number, term in enumerate(elections.terms)
-            if len(term.highs.high) and self.acknowledged_early(elections, number, case, surely=False)
+            for number in elections.may_not_have_committed(last_offset, first_ns)
+            if self.acknowledged_early(elections, number, case, surely=False)
         )
         return [(number, self.acknowledged_early(elections, number, case)) for number in perhaps]
 

@@ -40,7 +40,7 @@ COLUMNS = pa.schema(
     + [("read_epoch", pa.int32()), ("in_transaction", pa.bool_()), ("in_time", pa.bool_())]
 )
 _BUCKET = ["topic", "partition", "term", "hole", "bucket", "read_epoch", "sent_at", "until_at", "read_at", "of_epoch"]
-_BUCKET += ["received_at", "fetched_at", "has_time", "in_transaction", "in_time"]
+_BUCKET += ["received_at", "fetched_at", "early", "has_time", "in_transaction", "in_time"]
 #: The facts about the records of a bucket, and how each is folded.
 _FOLDS = {
     **{"first_offset": "min", "last_offset": "max", "again_to": "max", "count": "sum", "acknowledged": "sum"},
@@ -155,7 +155,7 @@ def _marked(
     term, sent_at, until_at, read_at, of_epoch = (np.zeros(length, np.int64) for _ in range(5))
     received_at, fetched_at = (np.zeros(length, np.int64) for _ in range(2))
     received = np.full(length, NEVER)
-    hole = np.zeros(length, bool)
+    hole, early = np.zeros(length, bool), np.zeros(length, bool)
     at, offsets = at_ns.to_numpy(), pc.fill_null(offset, -1).to_numpy()
     sent, until = pc.fill_null(sent_ns, BEFORE).to_numpy(), pc.fill_null(until_ns, NEVER).to_numpy()
     read, fetched = pc.fill_null(read_ns, NEVER).to_numpy(), pc.fill_null(fetched_ns, BEFORE).to_numpy()
@@ -175,11 +175,13 @@ def _marked(
                 received[here] = pc.fill_null(first_read_ns, NEVER).to_numpy()[here]
                 received_at[here] = np.searchsorted(moments, received[here], side="right")
             fetched_at[here] = np.searchsorted(moments, fetched[here], side="right")
+            if of in evidence.elections:
+                early[here] = evidence.elections[of].not_committed_by(offsets[here], until[here])
             of_epoch[here] = np.searchsorted(edges, offsets[here], side="right")
     has_time = pc.is_valid(acknowledged_ns)
     read_epoch, *known = known
     of_bucket = [topic, partition, term, hole, pc.divide(offset, width), read_epoch]
-    keys = [*of_bucket, sent_at, until_at, read_at, of_epoch, received_at, fetched_at, has_time, *known]
+    keys = [*of_bucket, sent_at, until_at, read_at, of_epoch, received_at, fetched_at, early, has_time, *known]
     columns = [offset, offset, last_offset, pa.repeat(1, length), has_time.cast(pa.int64())]
     times = [at_ns, at_ns, acknowledged_ns, acknowledged_ns, sent_ns, until_ns, read_ns]
     times += [sent_ns, until_ns, pa.array(received), fetched_ns]

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from checkers.evidence.behind import LAG_NS, over
 from checkers.evidence.decision import Decision, LossEvent, undecided, untaken
+from checkers.evidence.evidence import possible_terms
 from checkers.evidence.holding import AT_FIRST, Change, Has, Why
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.leadership import known_epoch
@@ -113,8 +115,14 @@ class Walk(Spread):
         does not excuse their loss: their leader may have lacked them before. (Another broker may still have had
         them.) Nor does an event after which a consumer still fetched them."""
         found = self._confirmed(self._decision())
-        early = self.evidence.acknowledged_early(self.elections, self.number, self.case)
-        return self._undecided(_TOO_EARLY, []) if early and found.standing is not Standing.VIOLATION else found
+        early = found.standing is not Standing.VIOLATION and self._acknowledged_early()
+        return self._undecided(_TOO_EARLY, []) if early else found
+
+    def _acknowledged_early(self) -> bool:
+        """Whether the records were acknowledged before they were committed, whichever leader did. (A deposed
+        leader goes on reporting a high watermark, whatever its successor acknowledges.)"""
+        early = partial(self.evidence.acknowledged_early, self.elections, case=self.case)
+        return early(self.number) and all(map(early, possible_terms(self.elections, self.case, self.acting)))
 
     def _confirmed(self, found: Decision) -> Decision:
         gone = self.evidence.gone(self.case)
@@ -254,7 +262,6 @@ class Walk(Spread):
         leader = self.elections.terms[n].leader
         has = self.state.get(leader)
         clean = not self.evidence.configuration.elects_uncleanly and not self.acting.may_be_by_hand(n)
-        clean = clean or self._elected_with_others(n)
         if self.committed is not None and clean and all_led_have_it and self._kept_its_disk(leader):
             has = Has.MUST
             if self.state.get(leader) is not has:
@@ -270,11 +277,6 @@ class Walk(Spread):
         if has is Has.MUST:
             self._elected(n, Why.ELECTED)
         return has
-
-    def _elected_with_others(self, n: int) -> bool:
-        """Whether the ISR of an election has others beside its leader: then it was clean. (An unclean one leaves the
-        leader alone. Where ISRs are reported at once, others may have joined before the first report.)"""
-        return self._isrs_come_late and self.elections.elected_with(n) > {self.elections.terms[n].leader}
 
     def _rejoined_unseen(self, n: int) -> bool:
         """Whether the leader of a term that was elected from the ISR, and lost its disk before, was not in the last

@@ -22,8 +22,7 @@ class _Part(BaseModel):
 
 
 class SealedFile(_Part):
-    """A file as it was when the run was sealed. ``rows``: only earlier versions write it; their checksum includes
-    it."""
+    """A file as it was when the run was sealed. ``rows``: of a Parquet file."""
 
     bytes: int
     sha256: str
@@ -93,7 +92,7 @@ def write_sealed(directory: Path, file: RunFile) -> None:
     files = {RUN_FILE: SealedFile(bytes=len(text), sha256=hashlib.sha256(text).hexdigest())}
     for name in _names(directory):
         path = directory / name
-        files[name] = SealedFile(bytes=path.stat().st_size, sha256=_checksum(path))
+        files[name] = SealedFile(bytes=path.stat().st_size, sha256=_checksum(path), rows=_rows(path))
     write_file(directory, SEAL_FILE, Seal.of(files).model_dump_json(by_alias=True, indent=1, exclude_none=True) + "\n")
     file.write(directory)
 
@@ -103,6 +102,17 @@ def _names(directory: Path) -> Iterator[str]:
     for path in sorted((directory / HISTORY).rglob("*")):
         if path.is_file():
             yield path.relative_to(directory).as_posix()
+
+
+def _rows(path: Path) -> int | None:
+    """The rows of a Parquet file; None of another, or one that is torn (whoever reads it refuses it)."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except pa.ArrowInvalid:
+        return None
 
 
 def _checksum(path: Path) -> str:

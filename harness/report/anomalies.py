@@ -118,10 +118,10 @@ These losses stay undecided, however well a cluster is observed:
   election usually comes earlier than that after the ISR shrank. Then nobody knows which replicas had to have the
   record, or whether the loss is permitted. A replica that had left the ISR may also have joined it again, unreported,
   before it was elected, unless it was cut off from the leader ever since. If all elections are clean, and no fault
-  struck the elected replica or its leader before the last one, the settings decide. An election is known to be clean if
-  the first ISR that is reported after it has more than the leader, and was reported at once.
-- A record may be acknowledged with acks=all while its leader goes on reporting a high watermark that is not above it.
-  Then Kafka answered too early; whether the record would also have been lost otherwise, nobody knows.
+  struck the elected replica or its leader before the last one, the settings decide. The first ISR that is
+  reported after an election proves nothing: within 2.5 s it may have a replica that joined since.
+- A record may be acknowledged with acks=all while its leader, whichever that was, goes on reporting a high watermark
+  that is not above it. Then Kafka answered too early; whether it would have been lost otherwise, too, nobody knows.
 - A broker outside the ISR may be elected while a member of the ISR answers all the time. The controller may have lost
   sight of that member alone (its heartbeats are not observed), and then the settings permit it.
 - A hanging transaction before 3.6 is permitted only where its write is known to have come behind the marker of its own

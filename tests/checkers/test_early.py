@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from checkers.evidence import holders
 from checkers.evidence.decision import Case
 from checkers.evidence.high_watermarks import risen
 from checkers.evidence.intervals import BEFORE
+from checkers.evidence.record_ranges import COLUMNS, record_ranges
 from harness.core.anomalies import LOST
 from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND, by_hand
@@ -106,3 +108,48 @@ def test_a_report_tells_of_a_time_after_the_one_before_it() -> None:
     once = risen(np.array([10, 20]), np.array([3, 7]))
     assert [part.tolist() for part in once] == [[10, 20], [3, 7], [10, 20], [BEFORE, 10]]
     assert [len(part) for part in risen(np.empty(0, np.int64), np.empty(0, np.int64))] == [0, 0, 0, 0]
+
+
+def every_quarter(by: str, since: float, until: float, rest: Callable[[float], str]) -> list[str]:
+    """A broker's reports of every quarter of a second."""
+    times = [since + n / 4 for n in range(int((until - since) * 4) + 1)]
+    return [f"saw {by} @{at} leader=1 epoch=0 isr={rest(at)}" for at in times]
+
+
+#: b1 is alone in the ISR from 5 s on. Its high watermark is 7, 8 from 7.5 s on, and 10 from 10.25 s on.
+ALONE = [
+    *every_quarter("b1", 0, 4.75, lambda _: "1,2,3 high=4"),
+    *every_quarter("b1", 5, 20, lambda at: f"1 high={7 if at < 7.5 else 8 if at < 10.2 else 10}"),
+    *(line for by in ("b2", "b3") for line in every_quarter(by, 0, 4.75, lambda _: "1,2,3")),
+    *(line for by in ("b2", "b3") for line in every_quarter(by, 5, 25.75, lambda _: "1")),
+    "fault killed b1 20..40 kind=kill",
+    *saw("b2,b3", "26..60", 2, 1, "2"),
+    *("final a @4 e0", "final b @5 e1", "send late ok @11 t50..51", "final late @11 e1", "end 0..12"),
+]
+
+
+def test_one_that_was_is_not_folded_with_others_that_were_not() -> None:
+    known = evidence(by_hand("send r ok @8 t8..8.5", *ALONE), **UNCLEAN)
+    rows = [
+        {"topic": TRIAL[0], "partition": TRIAL[1], "offset": offset, "last_offset": offset}
+        | {"sent_ns": int(sent * SECOND), "acknowledged_ns": int(by * SECOND)}
+        for offset, sent, by in ((7, 8.2, 8.3), (8, 8.3, 8.4), (9, 8.5, 10.4))
+    ]
+    found = record_ranges([pa.Table.from_pylist(rows, COLUMNS)], {}, 64, {}, known)
+    standings = {one.first_offset: holders.decided(known, LOST, one.case).standing for one in found if one.case}
+    assert (standings, sum(one.count for one in found)) == ({7: PERMITTED, 8: UNDECIDED}, 3)
+
+
+def test_a_deposed_leader_reports_nothing_of_what_its_successor_acknowledged() -> None:
+    """b1 is cut off, and goes on to report its last high watermark. b3, out of the ISR, is elected after b2."""
+    lines = [
+        *(f"saw b1 @{at} leader=1 epoch=0 isr=1,2 high=3" for at in range(40)),
+        *saw("b2,b3", "0..19", 1, 0, "1,2"),
+        *saw("b2,b3", "20..45", 2, 1, "2"),
+        "fault cut b1 12..70 kind=isolate clients=kept",
+        "fault k b2 45..70 kind=kill",
+        *saw("b3", "46..49", 2, 1, "2"),
+        *saw("b3", "50..80", 3, 2, "3"),
+        *("final x @2 e0", "final y @3 e2", "end 0..4"),
+    ]
+    assert decided("send r ok @5 t30..30.1", *lines, **UNCLEAN).standing is PERMITTED

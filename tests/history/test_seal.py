@@ -43,10 +43,17 @@ def test_a_run_as_it_was_sealed_is_opened(run: Path) -> None:
     assert seal.files.keys() == {str(path.relative_to(run)) for path in files(run)} - {SEAL_FILE}
 
 
-def test_a_seal_of_before_with_numbers_of_rows_is_as_good(run: Path) -> None:
+def test_it_tells_the_rows_of_each_part(run: Path) -> None:
     seal = Seal.read(run)
     assert seal is not None
-    counted = {name: file.model_copy(update={"rows": 2}) for name, file in seal.files.items()}
+    rows = {Path(name).parent.name: file.rows for name, file in seal.files.items()}
+    assert (rows["sends"], rows["reads"], rows[""]) == (2, 3, None)
+
+
+def test_a_seal_of_before_without_numbers_of_rows_is_as_good(run: Path) -> None:
+    seal = Seal.read(run)
+    assert seal is not None
+    counted = {name: file.model_copy(update={"rows": None}) for name, file in seal.files.items()}
     (run / SEAL_FILE).write_text(Seal.of(counted).model_dump_json(by_alias=True, exclude_none=True))
     assert StoredRun.open(run).sealed
 

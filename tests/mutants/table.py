@@ -257,15 +257,11 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
     ),
     "walk": (
-        (
-            "and self.elections.elected_with(n) > {",
-            "and self.elections.elected_with(n) >= {",
-            "a leader alone was elected cleanly",
-        ),
+        ("return early(self.number) and all(", "return early(self.number) or all(", "a deposed leader acknowledged it"),
         ("asked = frozenset() if early else may", "asked = may", "who fetched nothing did not acknowledge it"),
         (
-            "if early and found.standing is not Standing.VIOLATION",
-            "if False",
+            "early = found.standing is not Standing.VIOLATION and self._acknowledged_early()",
+            "early = False",
             "what was acknowledged too early is permitted",
         ),
         (
@@ -829,9 +825,9 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     ),
     "elections": (
         (
-            "soon = first is not None and first",
-            "soon = first is not None or first",
-            "after a silence nobody has joined",
+            "(highs.still_ns[np.maximum(last, 0)] >= by_ns)",
+            "(highs.still_ns[np.maximum(last, 0)] >= by_ns.max())",
+            "one that came too early is folded with others",
         ),
         ("partly = split_by_end(faults),", "partly = list(faults),", "a fault that ended on a node silences it"),
         ("one in meanwhile and one.from_ns <= until]", "False]", "nobody else is in sync while a leader pauses"),
@@ -950,12 +946,12 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "evidence": (
         ("early = tuple(self._acknowledged_early(case))", "early = ()", "one that came too early decides for the next"),
         (
-            "elections.uncommitted_ns(number, case.first_offset, surely) >= first_ns",
+            "elections.uncommitted_ns(number, first_offset, surely) >= first_ns",
             "False",
             "only the last came early",
         ),
         (
-            "elections.uncommitted_ns(number, last_offset, surely) >= case.until_ns",
+            "elections.uncommitted_ns(number, last_offset, surely) >= last_ns",
             "False",
             "only the first came early",
         ),
