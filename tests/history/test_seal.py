@@ -46,8 +46,8 @@ def test_a_run_as_it_was_sealed_is_opened(run: Path) -> None:
 def test_it_tells_the_rows_of_each_part(run: Path) -> None:
     seal = Seal.read(run)
     assert seal is not None
-    rows = {Path(name).parent.name: file.rows for name, file in seal.files.items()}
-    assert (rows["sends"], rows["reads"], rows[""]) == (2, 3, None)
+    parts = [(Path(name).parent.name, file.rows) for name, file in seal.files.items()]
+    assert [(sum(rows or 0 for of, rows in parts if of == table)) for table in ("sends", "reads", "")] == [2, 2, 0]
 
 
 def test_a_seal_of_before_without_numbers_of_rows_is_as_good(run: Path) -> None:
