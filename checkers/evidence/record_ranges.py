@@ -175,7 +175,7 @@ def _marked(
                 received[here] = pc.fill_null(first_read_ns, NEVER).to_numpy()[here]
                 received_at[here] = np.searchsorted(moments, received[here], side="right")
             fetched_at[here] = np.searchsorted(moments, fetched[here], side="right")
-            if of in evidence.elections:
+            if of in evidence.elections and (evidence.configuration.acks_all or evidence.coordinated):
                 early[here] = evidence.elections[of].not_committed_by(offsets[here], until[here])
             of_epoch[here] = np.searchsorted(edges, offsets[here], side="right")
     has_time = pc.is_valid(acknowledged_ns)
