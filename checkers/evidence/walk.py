@@ -16,7 +16,7 @@ from harness.core.guarantees import Circumstances, Ruling, standing, violation
 from harness.core.verdict import Standing
 
 _MAY_BE_COMMITTED = "it was committed, unless a leader that nobody reported had cut that log before"
-_TOO_EARLY = "its leader still reported a lower high watermark after it had acknowledged it with acks=all"
+_TOO_EARLY = "its leader still reported a high watermark not above it after it had acknowledged it with acks=all"
 _OTHERS_MAY_HAVE_HAD_IT = "all that must have had it lost their disks, and others may have had it"
 
 #: After this time without an answer a leader repeats a request to the controller (controller.socket.timeout.ms).
