@@ -99,7 +99,7 @@ def base_there(client: DockerClient, wanted: Sources) -> str:
     """What the bases of our images were built from, if this engine has all of them, from a ``wanted`` source, as built
     from the present recipes; empty if it has not."""
     bases = [_found(client, f"{recipe}:{SUITE}", _digest_of_base(recipe), wanted) for recipe in ("java", "toolbox")]
-    labels = [str(client.images.get(built.tag).labels[BASE]) for built in bases if built]
+    labels = [str(client.images.get(built.tag).labels.get(BASE, built.tag)) for built in bases if built]
     return " and ".join(dict.fromkeys(labels)) if all(bases) else ""
 
 

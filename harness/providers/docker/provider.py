@@ -102,6 +102,7 @@ class Docker:
         compose_command()
         with answering("images" if own.image is None else f"cluster.image {own.image}"):
             node_image(client, spec.version, own.image, allowed, progress)
+        with answering("images"):
             toolbox = toolbox_image(client, allowed, progress)
         if wanted:
             with answering("what faults need"), labels_of_no_run() as labels:
