@@ -8,8 +8,8 @@ from typing import Any, Self
 import pyarrow.compute as pc
 from pydantic import BaseModel, ValidationError
 
-from checkers.evidence.leadership import Span, spans
 from checkers.evidence.store import AnomalyStore
+from checkers.leadership import Span, spans
 from harness.core.errors import HistoryError
 from harness.history.journal import SUFFIX
 from harness.history.paths import HISTORY, JOURNALS, VERDICT_FILE, checking

@@ -30,7 +30,7 @@ from checkers.evidence.decision import Case
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.holders import had_to_have
 from checkers.evidence.intervals import BEFORE, NEVER, Window
-from checkers.evidence.leadership import FRESH_NS, Partition, Span
+from checkers.leadership import FRESH_NS, Partition, Span
 from checkers.stretches import Timeline
 from harness.core.faults import (
     Does,

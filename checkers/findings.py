@@ -17,9 +17,9 @@ from typing import Any
 from checkers.evidence.causes import MOST_RUNS, facts, worst_and_biggest
 from checkers.evidence.decision import WORST_FIRST, LossEvent
 from checkers.evidence.faults import active
-from checkers.evidence.leadership import FRESH_NS, LeaderTerm, Partition, Span
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import worst_ruling
+from checkers.leadership import FRESH_NS, LeaderTerm, Partition, Span
 from harness.core.anomalies import BY_NAME, Anomaly
 from harness.core.faults import Row, injection_of
 from harness.core.topology import broker_name

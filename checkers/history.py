@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T  # noqa: N812
 
-from checkers.evidence.leadership import Span, spans
+from checkers.leadership import Span, spans
 from harness.history import schema
 from harness.history.footers import constants
 from harness.history.run_file import RunFile

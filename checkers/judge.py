@@ -23,7 +23,6 @@ from checkers.evidence.copies import without_late_copies
 from checkers.evidence.decision import WORST_FIRST
 from checkers.evidence.faults import active
 from checkers.evidence.holes import known_holes, unread
-from checkers.evidence.leadership import Partition, who_led
 from checkers.evidence.losses import Losses, losses_of
 from checkers.evidence.readers import behind
 from checkers.evidence.record_ranges import RecordRange
@@ -32,6 +31,7 @@ from checkers.evidence.standing import observed, possible_faults, worst_ruling
 from checkers.evidence.store import AnomalyStore, StoredRows
 from checkers.findings import Observed, findings
 from checkers.history import History, damaged_file
+from checkers.leadership import Partition, who_led
 from checkers.limits import limits_of, overrun, undecided
 from checkers.preconditions import RunFacts, preconditions
 from checkers.scan.polls import polls

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from checkers.evidence.intervals import NEVER
-from checkers.evidence.leadership import COMES_BACK_NS, Span, leader_terms, leaders
 from checkers.evidence.silence import Silence
+from checkers.leadership import COMES_BACK_NS, Span, leader_terms, leaders
 from harness.core.clock import SECOND_NS
 from harness.core.faults import ELECTION, acted_on, hits_clients_only, injection_of
 from harness.core.verdict import Precondition, Summary

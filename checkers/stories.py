@@ -15,9 +15,9 @@ from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import NO_EPOCH, Holes, inside, logs, sparse
 from checkers.evidence.holders import stories
 from checkers.evidence.holding import Change, Has, Story, Why
-from checkers.evidence.leadership import Partition
 from checkers.evidence.record_ranges import HANDED_ON_NS, shows_when_fetched
 from checkers.evidence.standing import observed, with_results
+from checkers.leadership import Partition
 from harness.core.anomalies import BY_NAME
 from harness.history.schema import Phase
 

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from checkers.archive import AnomalyEntry, AnomalyRun, Archive, Row
 from checkers.evidence.faults import active
-from checkers.evidence.leadership import Partition, views
 from checkers.evidence.store import StoredRows
+from checkers.leadership import Partition, views
 from checkers.stories import Held, held
 from harness.core.anomalies import BY_NAME
 from harness.core.errors import HistoryError

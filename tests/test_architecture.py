@@ -34,12 +34,12 @@ MAY_IMPORT = {
     "harness.suite": (*_RUN, "harness.run"),
     "harness.cli": (*_RUN, "harness.run", "harness.suite", "harness.importing"),
 }
-_SCAN = ("checkers.evidence.leadership", "checkers.history", "checkers.scan")
+_SCAN = ("checkers.leadership", "checkers.history", "checkers.scan")
 #: Each part of the checkers, and what it may import of the others. (Anomalies and evidence do not know each other.)
 PARTS = {
-    "checkers.evidence.leadership": (),
-    "checkers.history": ("checkers.evidence.leadership",),
-    "checkers.scan": ("checkers.evidence.leadership", "checkers.history"),
+    "checkers.leadership": (),
+    "checkers.history": ("checkers.leadership",),
+    "checkers.scan": ("checkers.leadership", "checkers.history"),
     "checkers.anomalies": _SCAN,
     "checkers.evidence": _SCAN,
     "checkers.spark": ("checkers.judge",),
@@ -106,8 +106,8 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def part_of(module: str) -> str:
-    """The part of the checkers that a module is in: the longest name that fits; what none fits is its own."""
-    return max((part for part in PARTS if within(module, part)), key=len, default=module)
+    """The part of the checkers that a module is in; what is in none is its own."""
+    return next((part for part in PARTS if within(module, part)), module)
 
 
 def imports_of_parts() -> dict[str, set[str]]:
@@ -122,7 +122,7 @@ def imports_of_parts() -> dict[str, set[str]]:
 def test_a_part_of_the_checkers_imports_only_what_it_may() -> None:
     too_much = {part: names - {*PARTS[part]} for part, names in imports_of_parts().items()}
     assert too_much == {part: set() for part in PARTS}
-    assert part_of("checkers.evidence.leadership") != part_of("checkers.evidence.behind") == "checkers.evidence"
+    assert part_of("checkers.evidence.behind") == "checkers.evidence"
 
 
 @pytest.mark.parametrize(("provider", "library"), [("docker", "docker"), ("ssh", "paramiko")])

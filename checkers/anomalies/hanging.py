@@ -12,7 +12,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.evidence.leadership import COMES_BACK_NS, FRESH_NS, LeaderTerm, leader_terms, spans
+from checkers.leadership import COMES_BACK_NS, FRESH_NS, LeaderTerm, leader_terms, spans
 from harness.core.clock import MS_NS
 from harness.core.faults import Row, may_have_acted
 from harness.core.topology import Partition

@@ -3,8 +3,8 @@
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from checkers.evidence.leadership import Span
 from checkers.history import History
+from checkers.leadership import Span
 from harness.core.faults import Does, does, supposing_it_acted
 
 _LED = pa.schema(

@@ -11,8 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.anomalies.hanging import TIMEOUT_MS
 from checkers.anomalies.one_leader import STILL_LED, led_by_one
-from checkers.evidence.leadership import COMES_BACK_NS
 from checkers.history import PARTITION, History
+from checkers.leadership import COMES_BACK_NS
 from checkers.scan.in_log import retained
 from checkers.scan.record_bits import computed_once
 from checkers.scan.running_max import greatest_before

@@ -19,7 +19,7 @@ from checkers.evidence.behind import LAG_NS, BehindTimes, begun_to_heal, over
 from checkers.evidence.elections import Elections
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals
 from checkers.evidence.joins import Join, joins_of
-from checkers.evidence.leadership import COMES_BACK_NS, FRESH_NS
+from checkers.leadership import COMES_BACK_NS, FRESH_NS
 from harness.core.faults import (
     Does,
     Row,

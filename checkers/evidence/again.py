@@ -29,8 +29,8 @@ from checkers.evidence.acting import Acting
 from checkers.evidence.elections import Elections
 from checkers.evidence.final_logs import Log
 from checkers.evidence.intervals import BEFORE, NEVER, Window
-from checkers.evidence.leadership import Partition, known_epoch
 from checkers.evidence.store import each_partition
+from checkers.leadership import Partition, known_epoch
 from harness.history.schema import TRANSACTION
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.intervals import NEVER, Intervals, Window
-from checkers.evidence.leadership import COMES_BACK_NS
+from checkers.leadership import COMES_BACK_NS
 from harness.core.faults import Does, Row, acted_on, does, may_be_behind, may_unseat, moves_controller
 from harness.core.topology import Role
 

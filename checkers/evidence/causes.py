@@ -12,7 +12,6 @@ from checkers.evidence import holders
 from checkers.evidence.decision import Decision
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.faults import active, overlapping
-from checkers.evidence.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
 from checkers.evidence.record_ranges import (
     COLUMNS,
     RecordRange,
@@ -24,6 +23,7 @@ from checkers.evidence.record_ranges import (
     record_ranges,
 )
 from checkers.evidence.store import StoredRows
+from checkers.leadership import LeaderTerm, Partition, Span, isr_before, leader_terms
 from harness.core.anomalies import Anomaly
 from harness.core.topology import broker_name
 from harness.core.verdict import MOST_EXAMPLES, Standing

@@ -15,7 +15,6 @@ from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.intervals import NEVER, Times
 from checkers.evidence.late import IN_FLIGHT, addressed, begins_ns, elections_of, late_copies
-from checkers.evidence.leadership import Partition
 from checkers.evidence.losses import Losses
 from checkers.evidence.reach import (
     Disturbances,
@@ -30,6 +29,7 @@ from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import possible_faults, worst_ruling
 from checkers.evidence.store import AnomalyStore, StoredRows, each_partition
 from checkers.history import History
+from checkers.leadership import Partition
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, DUPLICATED, VANISHED, Anomaly
 from harness.core.guarantees import Configuration, Ruling, violation
 from harness.core.verdict import Standing

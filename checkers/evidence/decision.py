@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from checkers.evidence.leadership import Partition
+from checkers.leadership import Partition
 from harness.core.anomalies import Anomaly
 from harness.core.guarantees import Circumstances, Configuration, Ruling, standing
 from harness.core.verdict import Standing

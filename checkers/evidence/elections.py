@@ -29,7 +29,10 @@ from checkers.evidence.behind import (
 from checkers.evidence.high_watermarks import Highs, high_watermarks, risen
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Times, Window
 from checkers.evidence.last_reports import LastReports, isr_of
-from checkers.evidence.leadership import (
+from checkers.evidence.own_reports import OwnReports, end_of_term, kept_silent, own_reports
+from checkers.evidence.pauses import TermReports, heard
+from checkers.evidence.silence import pauses_of_brokers, silences_of_brokers
+from checkers.leadership import (
     FRESH_NS,
     LeaderTerm,
     Partition,
@@ -37,10 +40,7 @@ from checkers.evidence.leadership import (
     known_epoch,
     leader_terms,
 )
-from checkers.evidence.leadership import spans as spans_of
-from checkers.evidence.own_reports import OwnReports, end_of_term, kept_silent, own_reports
-from checkers.evidence.pauses import TermReports, heard
-from checkers.evidence.silence import pauses_of_brokers, silences_of_brokers
+from checkers.leadership import spans as spans_of
 from harness.core.faults import (
     Does,
     Row,

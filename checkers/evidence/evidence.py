@@ -12,8 +12,8 @@ from checkers.evidence.decision import Case
 from checkers.evidence.elections import Elections
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.intervals import BEFORE, NEVER
-from checkers.evidence.leadership import COMES_BACK_NS, FRESH_NS, Partition
 from checkers.evidence.written import LeaderWrites
+from checkers.leadership import COMES_BACK_NS, FRESH_NS, Partition
 from harness.core.faults import Does, Row, acted_on, does, started
 from harness.core.guarantees import Configuration, asked_by_hand
 from harness.core.topology import broker_name

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.intervals import NEVER
-from checkers.evidence.leadership import Partition
+from checkers.leadership import Partition
 from harness.history.schema import PARTITION
 from harness.history.stored_run import StoredRun
 

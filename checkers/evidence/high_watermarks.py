@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.intervals import BEFORE, Times
-from checkers.evidence.leadership import Partition
+from checkers.leadership import Partition
 
 
 class Highs(NamedTuple):

@@ -31,8 +31,8 @@ from checkers.evidence.elections import Elections
 from checkers.evidence.evidence import Evidence, possible_terms, tells_term
 from checkers.evidence.holding import Change, Story
 from checkers.evidence.intervals import BEFORE, NEVER
-from checkers.evidence.leadership import COMES_BACK_NS, known_epoch
 from checkers.evidence.walk import Walk
+from checkers.leadership import COMES_BACK_NS, known_epoch
 from harness.core.anomalies import LOST, Anomaly
 from harness.core.faults import Does, Row, acted_on, does, doubted_on, in_doubt
 from harness.core.guarantees import Ruling, asked_by_hand

@@ -24,11 +24,11 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import NO_EPOCH, Holes, logs, sparse
-from checkers.evidence.leadership import Partition
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import with_results
 from checkers.evidence.store import AnomalyStore
 from checkers.history import PARTITION, History
+from checkers.leadership import Partition
 
 #: A type that holds the difference of any two longs.
 _EXACT = "decimal(20,0)"

@@ -7,7 +7,7 @@ from itertools import islice
 
 from checkers.evidence.elections import Elections
 from checkers.evidence.intervals import BEFORE
-from checkers.evidence.leadership import Span
+from checkers.leadership import Span
 
 
 @dataclass(frozen=True)

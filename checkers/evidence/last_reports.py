@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from checkers.evidence.intervals import BEFORE
-from checkers.evidence.leadership import LeaderTerm, Span, known_epoch, last_before
 from checkers.evidence.pauses import Quiet, heard
+from checkers.leadership import LeaderTerm, Span, known_epoch, last_before
 
 #: A leader and its epoch; and an ISR of theirs.
 _Leader = tuple[int, int | None]

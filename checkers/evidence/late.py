@@ -13,9 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from checkers.evidence.elections import Elections, elections
 from checkers.evidence.intervals import BEFORE, NEVER
-from checkers.evidence.leadership import Partition
 from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import PARTITION, History, literal_path, spark_schema
+from checkers.leadership import Partition
 from checkers.scan.log_order import BUCKET
 from checkers.scan.running_max import greatest_before
 from harness.core.anomalies import DUPLICATED, Anomaly

@@ -7,10 +7,10 @@ from checkers.evidence.decision import undecided
 from checkers.evidence.elections import Elections
 from checkers.evidence.intervals import BEFORE, NEVER, Window
 from checkers.evidence.late import elections_of
-from checkers.evidence.leadership import COMES_BACK_NS, Partition
 from checkers.evidence.losses import Losses
 from checkers.evidence.store import AnomalyStore
 from checkers.history import History
+from checkers.leadership import COMES_BACK_NS, Partition
 from harness.core.anomalies import ABORTED_READ
 from harness.core.faults import Does, Row, acted_on, does, may_have_acted
 from harness.core.guarantees import Ruling, asked_by_hand

@@ -13,9 +13,9 @@ from typing import Self
 from checkers.evidence.decision import Case, Decision, in_each
 from checkers.evidence.final_logs import Log
 from checkers.evidence.intervals import BEFORE, NEVER
-from checkers.evidence.leadership import Partition
 from checkers.evidence.record_ranges import BESIDE, RecordRange, merged, near
 from checkers.evidence.written import LeaderWrites
+from checkers.leadership import Partition
 from harness.core.verdict import Standing
 
 

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from checkers.evidence.behind import LAG_NS, begun_to_heal
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Window
-from checkers.evidence.leadership import FRESH_NS, Span, known_epoch
+from checkers.leadership import FRESH_NS, Span, known_epoch
 from harness.core.faults import Does, Row, acted_on, does, unreached
 
 #: The beginning and end of a time in which a fault kept a broker from acknowledging anything, and whether the fault

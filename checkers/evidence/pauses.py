@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from checkers.evidence.behind import LAG_NS
 from checkers.evidence.intervals import BEFORE, NEVER, Window
-from checkers.evidence.leadership import Span
+from checkers.leadership import Span
 
 #: By the name of each broker: times without a report from it, in order.
 Quiet = Mapping[str | None, Sequence[Window]]

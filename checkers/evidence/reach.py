@@ -19,9 +19,9 @@ from checkers.evidence.behind import LAG_NS
 from checkers.evidence.elections import Elections
 from checkers.evidence.intervals import BEFORE, NEVER, Intervals, Window, merged
 from checkers.evidence.late import IN_FLIGHT, elections_of, late_copies
-from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.store import StoredRows, each_partition
 from checkers.history import History
+from checkers.leadership import Partition, Span
 from harness.core.anomalies import DUPLICATED, Anomaly
 from harness.core.clock import MS_NS
 from harness.core.faults import (

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
-from checkers.evidence.leadership import Partition
 from checkers.history import PARTITION, History
+from checkers.leadership import Partition
 from checkers.scan.polls import READER, RESETS
 
 Row = Mapping[str, Any]

@@ -18,8 +18,8 @@ from checkers.evidence.decision import Case, Decision
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Holes, inside
 from checkers.evidence.intervals import BEFORE, NEVER
-from checkers.evidence.leadership import LeaderTerm, Partition, Span
 from checkers.evidence.store import each_partition
+from checkers.leadership import LeaderTerm, Partition, Span
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing
 

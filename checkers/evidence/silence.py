@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from checkers.evidence.intervals import Window
-from checkers.evidence.leadership import FRESH_NS, Partition
+from checkers.leadership import FRESH_NS, Partition
 from harness.core.clock import SECOND_NS
 from harness.history.schema import PARTITION
 

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from checkers.evidence.acting import Acting
 from checkers.evidence.elections import Elections
 from checkers.evidence.intervals import NEVER, Times
-from checkers.evidence.leadership import Partition
 from checkers.evidence.store import each_partition
+from checkers.leadership import Partition
 from harness.core.guarantees import Configuration
 
 #: The columns read of unacknowledged ``sends``, and of records acknowledged elsewhere.

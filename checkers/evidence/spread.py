@@ -13,7 +13,7 @@ from checkers.evidence.evidence import Evidence
 from checkers.evidence.holding import Change, Has, Holding, Why
 from checkers.evidence.intervals import BEFORE, NEVER
 from checkers.evidence.joins import Join
-from checkers.evidence.leadership import Span
+from checkers.leadership import Span
 from harness.core.anomalies import Anomaly
 from harness.core.faults import Does, Row, injection_of
 

@@ -19,12 +19,12 @@ from checkers.evidence.elections import elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log, Offsets
 from checkers.evidence.intervals import BEFORE, NEVER
-from checkers.evidence.leadership import Partition, Span
 from checkers.evidence.record_ranges import COLUMNS, RecordRange, bucket_width, record_ranges
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
 from checkers.evidence.spare_offsets import InFlight, disturbed, spare_offsets, unacknowledged
 from checkers.evidence.store import AnomalyStore, StoredRows
 from checkers.evidence.written import WriteCounter
+from checkers.leadership import Partition, Span
 from harness.core.anomalies import Gone
 from harness.core.faults import Row, in_doubt, split_by_end, supposing_it_acted
 from harness.core.guarantees import Ruling

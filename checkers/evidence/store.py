@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from checkers.evidence.leadership import Partition
+from checkers.leadership import Partition
 from harness.core.anomalies import BY_NAME, Anomaly, Gone
 from harness.history.paths import ANOMALIES
 

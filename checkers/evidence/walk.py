@@ -9,8 +9,8 @@ from checkers.evidence.decision import Decision, LossEvent, undecided, untaken
 from checkers.evidence.evidence import possible_terms
 from checkers.evidence.holding import AT_FIRST, Change, Has, Why
 from checkers.evidence.intervals import BEFORE, NEVER
-from checkers.evidence.leadership import known_epoch
 from checkers.evidence.spread import Spread, wiped_ns
+from checkers.leadership import known_epoch
 from harness.core.faults import Does, injection_of
 from harness.core.guarantees import Circumstances, Ruling, standing, violation
 from harness.core.verdict import Standing

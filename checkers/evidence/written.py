@@ -11,8 +11,8 @@ from checkers.evidence.again import COLUMNS
 from checkers.evidence.elections import Elections
 from checkers.evidence.final_logs import Log
 from checkers.evidence.intervals import Times
-from checkers.evidence.leadership import Partition
 from checkers.evidence.store import each_partition
+from checkers.leadership import Partition
 
 #: How many writes of each term have the time kept at which they were sent. Those of a leader that has just been elected
 #: and those of its predecessor that does not know of it yet are in flight beside each other: some hundreds.

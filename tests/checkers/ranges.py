@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from checkers.evidence.leadership import LeaderTerm, Span
 from checkers.evidence.record_ranges import RecordRange
+from checkers.leadership import LeaderTerm, Span
 from tests.checkers.notation import SECOND
 
 TRIAL = ("trial", 0)

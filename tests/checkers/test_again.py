@@ -22,7 +22,7 @@ from checkers.evidence.again import (
 )
 from checkers.evidence.elections import Elections, elections
 from checkers.evidence.final_logs import Log
-from checkers.evidence.leadership import spans
+from checkers.leadership import spans
 from harness.core.guarantees import Configuration
 from harness.history.schema import OBSERVATIONS, SENDS
 from tests.checkers.notation import SECOND, HandHistory, by_hand

@@ -12,8 +12,8 @@ import pytest
 from checkers.at_risk import NOT_KNOWN, at_risk
 from checkers.evidence.elections import elections
 from checkers.evidence.evidence import Evidence
-from checkers.evidence.leadership import spans
 from checkers.evidence.standing import possible_faults
+from checkers.leadership import spans
 from checkers.stretches import Timeline
 from harness.core.guarantees import Configuration
 from harness.history.schema import OBSERVATIONS

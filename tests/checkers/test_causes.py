@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
 from checkers.evidence.causes import MOST_RUNS, biggest, facts
-from checkers.evidence.leadership import LeaderTerm
 from checkers.evidence.record_ranges import RecordRange
 from checkers.judge import judge
+from checkers.leadership import LeaderTerm
 from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import PERMISSIONS
 from harness.core.verdict import Standing

@@ -16,10 +16,10 @@ from checkers.evidence import holders
 from checkers.evidence.decision import Case
 from checkers.evidence.elections import OtherReports, fresher
 from checkers.evidence.final_logs import Log
-from checkers.evidence.leadership import Span
 from checkers.evidence.own_reports import OwnReports
 from checkers.evidence.spare_offsets import InFlight
 from checkers.evidence.standing import over_ns
+from checkers.leadership import Span
 from harness.core.anomalies import LOST, VANISHED
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Standing

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from checkers.evidence.causes import MOST_RUNS
 from checkers.evidence.decision import Decision, LossEvent
-from checkers.evidence.leadership import LeaderTerm, Span
 from checkers.evidence.record_ranges import RecordRange
 from checkers.findings import MOST_UNKNOWN, Observed, Records, findings, grouped
+from checkers.leadership import LeaderTerm, Span
 from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import Ruling
 from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Standing

@@ -26,11 +26,11 @@ from checkers.evidence.decision import Case, Decision
 from checkers.evidence.elections import Elections, elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Log, logs
-from checkers.evidence.leadership import spans
 from checkers.evidence.neighbours import attached
 from checkers.evidence.record_ranges import COLUMNS, HANDED_ON_NS, RecordRange, record_ranges
 from checkers.evidence.standing import begun_at, delivered, possible_faults
 from checkers.evidence.written import LeaderWrites
+from checkers.leadership import spans
 from harness.core.anomalies import ACKNOWLEDGED_ELSEWHERE, FRACTURED, HANGING_TRANSACTION, LOST, VANISHED, Anomaly
 from harness.core.faults import Row
 from harness.core.guarantees import Configuration

@@ -5,7 +5,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from checkers.evidence.leadership import (
+from checkers.leadership import (
     LeaderTerm,
     Span,
     isr_before,

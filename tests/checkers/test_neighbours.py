@@ -9,10 +9,10 @@ import pytest
 
 from checkers.evidence.decision import Case, Decision, LossEvent, PossibleTerm
 from checkers.evidence.final_logs import Log
-from checkers.evidence.leadership import Partition
 from checkers.evidence.neighbours import attached
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.written import MOST_SENT, LeaderWrites
+from checkers.leadership import Partition
 from harness.core.guarantees import Ruling
 from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from checkers import preconditions as asks
-from checkers.evidence.leadership import Span
 from checkers.evidence.silence import Silence
+from checkers.leadership import Span
 from checkers.summary import summary
 from harness.core.guarantees import Configuration
 from harness.core.verdict import PRECONDITIONS, Precondition, Summary

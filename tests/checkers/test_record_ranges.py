@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from checkers.evidence.decision import Decision
-from checkers.evidence.leadership import LeaderTerm
 from checkers.evidence.losses import by_transaction
 from checkers.evidence.record_ranges import (
     COLUMNS,
@@ -21,6 +20,7 @@ from checkers.evidence.record_ranges import (
     record_ranges,
     with_rows,
 )
+from checkers.leadership import LeaderTerm
 from harness.core.guarantees import Ruling
 from harness.core.verdict import Standing
 from tests.checkers.notation import SECOND, by_hand

@@ -12,13 +12,13 @@ from checkers.evidence.decision import Case, Decision
 from checkers.evidence.elections import elections
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import NO_EPOCH, Log
-from checkers.evidence.leadership import Partition, spans
 from checkers.evidence.neighbours import attached
 from checkers.evidence.record_ranges import HANDED_ON_NS, RecordRange
 from checkers.evidence.spare_offsets import COLUMNS as COLUMNS_OF_SPARE
 from checkers.evidence.spare_offsets import InFlight, spare_offsets
 from checkers.evidence.standing import begun_at, delivered, possible_faults
 from checkers.evidence.written import WriteCounter
+from checkers.leadership import Partition, spans
 from harness.core.anomalies import LOST, VANISHED, Anomaly
 from harness.history.schema import OBSERVATIONS, SENDS, Outcome, Phase
 from tests.checkers.notation import SECOND
