@@ -6,7 +6,19 @@ from checkers.evidence.circumstances import of_duplicated, of_missed, of_reorder
 from checkers.evidence.copies import sent_again_for_loss
 from checkers.evidence.markers import marker_may_be_gone
 from checkers.history import History
-from checkers.scan.record_bits import COPIED, MAY_BE_DAMAGED_IN_PLACE, READ_ELSEWHERE, REKEYED, STRAYED, UNSENT
+from checkers.scan.record_bits import (
+    ABSENT,
+    COPIED,
+    DAMAGED_AND_FOUND,
+    FAILED_BUT_READ,
+    MAY_BE_DAMAGED_IN_PLACE,
+    MAY_HAVE_VANISHED,
+    READ_ELSEWHERE,
+    REKEYED,
+    STRAYED,
+    UNREAD,
+    UNSENT,
+)
 from harness.core.anomalies import (
     ABORTED_READ,
     ACKNOWLEDGED_ELSEWHERE,
@@ -43,16 +55,12 @@ def _followed(history: History) -> bool:
 
 #: Checkers of single records.
 DELIVERY: tuple[Checker, ...] = (
-    RecordChecker(LOST, candidates="if(complete, acknowledged & ~found, 0L)", find=records.lost),
-    RecordChecker(
-        VANISHED,
-        candidates=f"if(complete, delivered & ~found | {MAY_BE_DAMAGED_IN_PLACE} | {READ_ELSEWHERE}, 0L)",
-        find=records.vanished,
-    ),
-    RecordChecker(FAILED_BUT_PRESENT, candidates="failed & (found | delivered)", find=records.failed_but_present),
+    RecordChecker(LOST, candidates=ABSENT, find=records.lost),
+    RecordChecker(VANISHED, candidates=MAY_HAVE_VANISHED, find=records.vanished),
+    RecordChecker(FAILED_BUT_PRESENT, candidates=FAILED_BUT_READ, find=records.failed_but_present),
     RecordChecker(
         DUPLICATED,
-        candidates=f"{COPIED} | {MAY_BE_DAMAGED_IN_PLACE} & found | {READ_ELSEWHERE}",
+        candidates=f"{COPIED} | {DAMAGED_AND_FOUND} | {READ_ELSEWHERE}",
         find=records.duplicated,
         happened=of_duplicated,
         by_loss=sent_again_for_loss,
@@ -145,13 +153,13 @@ CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER, *TRANSACTIONS, *G
 WITHOUT_FINAL_READ: tuple[Checker, ...] = (
     RecordChecker(
         LOST,
-        candidates="acknowledged & ~delivered",
+        candidates=UNREAD,
         find=imported.lost,
         sentence="acknowledged writes were skipped by their readers",
     ),
     RecordChecker(
         UNSEEN,
-        candidates="acknowledged & ~delivered",
+        candidates=UNREAD,
         find=imported.unseen,
         judged=Judgement.UNKNOWN,
         happened=of_unseen,

@@ -16,7 +16,7 @@ from checkers.checker import Checker, Question
 from checkers.evidence.store import NO_ROWS, AnomalyStore, StoredRows, discard, store
 from checkers.history import History, damaged_file
 from checkers.scan.polls import polls
-from checkers.scan.record_bits import candidates, computed_once, record_bits
+from checkers.scan.record_bits import ABSENT, ONLY_DAMAGED, candidates, computed_once, record_bits, without_final_read
 from checkers.scans import Scan, Scans
 from harness.core.errors import HistoryError
 from harness.core.verdict import MOST_EXAMPLES
@@ -58,13 +58,11 @@ def records(
         in_turn = sorted(checkers, key=lambda c: (not c.applies_at_once(scans), c.timed))
         answered = list(pool.map(lambda checker: answer(checker, scans), in_turn))
     if counts["damaged"]:
-        there = "found" if history.run_file.final_read else "delivered"
-        bits = f"acknowledged & damaged & ~{there}"
+        bits = ONLY_DAMAGED if history.run_file.final_read else without_final_read(ONLY_DAMAGED)
         counts["survivors"] += damaged_in_place(candidates(history, folded, bits, counts["damaged"]))
     counts["maybe_deleted"] = 0
     if any(row["log_start"] for row in history.ends):
-        absent = "if(complete, acknowledged & ~found, 0L)"
-        counts["maybe_deleted"] = maybe_deleted(candidates(history, folded, absent, counts["acknowledged"]))
+        counts["maybe_deleted"] = maybe_deleted(candidates(history, folded, ABSENT, counts["acknowledged"]))
     folded.unpersist()
     found = sorted((f for f in answered if f.count or f.failure), key=lambda f: checkers.index(f.checker))
     if not found:

@@ -1,21 +1,28 @@
 """The summary, as in Jepsen's report of 2013: records sent, acknowledged, surviving, lost, and present without an
 acknowledgement."""
 
+from checkers.scan.record_bits import (
+    MAY_BE_DAMAGED_IN_PLACE,
+    SENT,
+    SURVIVED,
+    UNDECIDED_BUT_FOUND,
+    without_final_read,
+)
 from harness.core.verdict import Summary
 
 #: The counts in the scan of record bits: SQL on a row of checkers/scan/record_bits.py.
 COUNTS = {
-    "attempted": "bit_count(acknowledged | failed | undecided)",
+    "attempted": f"bit_count({SENT})",
     "acknowledged": "bit_count(acknowledged)",
-    "survivors": "bit_count((acknowledged | failed | undecided) & found)",
-    "unacknowledged_present": "bit_count(undecided & found)",
+    "survivors": f"bit_count({SURVIVED})",
+    "unacknowledged_present": f"bit_count({UNDECIDED_BUT_FOUND})",
 }
 #: Counts beside these. ``damaged``: records that survived as damaged bytes at the offset of their acknowledgement;
 #: ``in_logs``: the intact records of each final log, however often it has them.
-BESIDE = {"damaged": "bit_count(acknowledged & damaged)", "in_logs": "bit_count(found)"}
+BESIDE = {"damaged": f"bit_count({MAY_BE_DAMAGED_IN_PLACE})", "in_logs": "bit_count(found)"}
 
 #: The same for a run without a final read: every record that was read survived.
-COUNTS_OF_READERS = {name: sql.replace("found", "delivered") for name, sql in COUNTS.items()}
+COUNTS_OF_READERS = {name: without_final_read(sql) for name, sql in COUNTS.items()}
 
 
 def summary(counts: dict[str, int], lost: int | None, duplicated: int | None) -> Summary:

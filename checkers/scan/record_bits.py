@@ -8,16 +8,16 @@ Eight records of one worker, 0 to 7, in a history with a complete final read:
 
     record   sent           final read            bits
     0        ok @0          @0                    acknowledged, found
-    1        ok @1          nowhere               acknowledged                   lost
+    1        ok @1          nowhere               acknowledged                   ABSENT
     2        ok @2          @2 and @7             acknowledged, found            COPIED: 3 copies of found records
     3        info           @3                    undecided, found
-    4        fail           @4                    failed, found                  failed but present
+    4        fail           @4                    failed, found                  FAILED_BUT_READ
     5        ok @5          @6                    acknowledged, found            MOVED: the digests differ
     6        ok @8          damaged at @8         acknowledged, damaged          MAY_BE_DAMAGED_IN_PLACE
     7        never          @9                    found                          UNSENT
 
 As bits, record 7 first: acknowledged 01100111, undecided 00001000, failed 00010000, found 10111101, damaged 01000000.
-Candidates for lost are ``acknowledged & ~found`` = 01000010: records 1 and 6. The finder decides from their rows.
+ABSENT are ``acknowledged & ~found`` = 01000010: records 1 and 6. From their rows the finder decides which are lost.
 """
 
 from collections.abc import Iterable, Mapping
@@ -79,19 +79,35 @@ _COUNTED = {
 # Conditions on a row of record bits, as SQL. Most result in bits: those of the block's records that may meet the
 # condition.
 
+#: Records that a worker sent to this partition.
+SENT = "(acknowledged | failed | undecided)"
+#: Acknowledged records that the complete final log does not have intact.
+ABSENT = "if(complete, acknowledged & ~found, 0L)"
+#: Acknowledged records that no consumer got intact.
+UNREAD = "acknowledged & ~delivered"
+#: Sent records that the final log has, whatever their outcome; those whose outcome is not known.
+SURVIVED = f"{SENT} & found"
+UNDECIDED_BUT_FOUND = "undecided & found"
+#: Records that are in the final log, or were delivered, though it is certain that they failed.
+FAILED_BUT_READ = "failed & (found | delivered)"
 #: The final log has a record of the block more than once.
 HAS_COPIES = "copies > bit_count(found)"
 COPIED = f"if({HAS_COPIES}, found, 0L)"
 #: Damaged bytes prove a record at the offset of its acknowledgement (scan.in_log.proven).
 MAY_BE_DAMAGED_IN_PLACE = "acknowledged & damaged"
+#: Those of them that the final log has intact, too; those that it has not.
+DAMAGED_AND_FOUND = f"{MAY_BE_DAMAGED_IN_PLACE} & found"
+ONLY_DAMAGED = f"{MAY_BE_DAMAGED_IN_PLACE} & ~found"
 #: Records that were read intact, though no worker sent them to this partition.
-UNSENT = "whole & ~(acknowledged | failed | undecided)"
+UNSENT = f"whole & ~{SENT}"
 #: The final log does not have the block's records at their acknowledged offsets.
 MOVED = "acknowledged_at != found_at"
 #: Readers other than the final one got the block's records at other offsets, damaged, or more than once.
 SEEN_ELSEWHERE = "sightings > 0 and (seen_at != found_at or damaged != 0) or sightings != bit_count(delivered)"
 #: Records that consumers may have got at another offset than that in the final log.
 READ_ELSEWHERE = f"if({SEEN_ELSEWHERE}, delivered, 0L)"
+#: Records that consumers may have got where the complete final log does not have them.
+MAY_HAVE_VANISHED = f"if(complete, delivered & ~found | {MAY_BE_DAMAGED_IN_PLACE} | {READ_ELSEWHERE}, 0L)"
 #: Records that may have been at another offset.
 STRAYED = f"if(acknowledged != 0 and {MOVED} or {SEEN_ELSEWHERE}, acknowledged | whole, 0L)"
 #: The acknowledged records and those in the final log are the same: each once, intact, at its acknowledged offset.
@@ -102,6 +118,11 @@ UNSETTLED = f"if({SETTLED}, 0L, found | acknowledged)"
 REKEYED = f"if(keyed, {UNSETTLED} | {STRAYED}, 0L)"
 #: Every record that was acknowledged or read.
 EVERY = "acknowledged | whole"
+
+
+def without_final_read(bits: str) -> str:
+    """The same bits of a run without a final read: what consumers got stands for its final log."""
+    return bits.replace("found", "delivered")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,13 @@ EIGHT = (
     *("final 0 @0", "final 2 @2", "final 2 @7", "final 3 @3", "final 4 @4", "final 5 @6", "final 6 @8 damaged"),
     *("final w0#7 @9", "end 0..10"),
 )
+#: The eight when the final read did not come to the end.
+INCOMPLETE = (*EIGHT[:-1], "end 0..11 read 10")
+#: The eight with what consumers got: record 0 twice, once damaged, record 5 at another offset than the final read.
+CONSUMED = (
+    *EIGHT,
+    *("live 0 @0", "live 0 @0 damaged", "live 1 @1", "live 4 @4", "live 5 @5", "live w0#7 @9"),
+)
 #: Records that stand where they were acknowledged.
 SETTLED = ("send a ok @0", "send b ok @1", "final a @0", "final b @1", "end 0..2")
 
@@ -25,10 +32,19 @@ EXPECTED = {
     "failed": {4},
     "found": {0, 2, 3, 4, 5, 7},
     "damaged": {6},
-    "acknowledged & ~found": {1, 6},
+    bits.SENT: {0, 1, 2, 3, 4, 5, 6},
+    bits.ABSENT: {1, 6},
+    bits.UNREAD: {0, 1, 2, 5, 6},
+    bits.SURVIVED: {0, 2, 3, 4, 5},
+    bits.UNDECIDED_BUT_FOUND: {3},
+    bits.FAILED_BUT_READ: {4},
     bits.COPIED: {0, 2, 3, 4, 5, 7},
     bits.MAY_BE_DAMAGED_IN_PLACE: {6},
+    bits.DAMAGED_AND_FOUND: set(),
+    bits.ONLY_DAMAGED: {6},
     bits.UNSENT: {7},
+    bits.READ_ELSEWHERE: set(),
+    bits.MAY_HAVE_VANISHED: {6},
     bits.STRAYED: {0, 1, 2, 3, 4, 5, 6, 7},
     bits.UNSETTLED: {0, 1, 2, 3, 4, 5, 6, 7},
     bits.REKEYED: set(),
@@ -37,6 +53,23 @@ EXPECTED = {
     bits.MOVED: True,
     bits.SEEN_ELSEWHERE: False,
     bits.SETTLED: False,
+}
+OF_INCOMPLETE = {"complete": False, bits.ABSENT: set(), bits.MAY_HAVE_VANISHED: set()}
+OF_CONSUMED = {
+    "delivered": {0, 1, 4, 5, 7},
+    "damaged": {0, 6},
+    bits.ABSENT: {1, 6},
+    bits.UNREAD: {2, 6},
+    bits.FAILED_BUT_READ: {4},
+    bits.MAY_BE_DAMAGED_IN_PLACE: {0, 6},
+    bits.DAMAGED_AND_FOUND: {0},
+    bits.ONLY_DAMAGED: {6},
+    bits.SEEN_ELSEWHERE: True,
+    bits.READ_ELSEWHERE: {0, 1, 4, 5, 7},
+    bits.MAY_HAVE_VANISHED: {0, 1, 4, 5, 6, 7},
+    bits.without_final_read(bits.SURVIVED): {0, 1, 4, 5},
+    bits.without_final_read(bits.UNDECIDED_BUT_FOUND): set(),
+    bits.without_final_read(bits.ONLY_DAMAGED): {6},
 }
 #: Those that are otherwise of records that stand where they were acknowledged.
 OF_SETTLED = {
@@ -64,7 +97,20 @@ def _as_told(value: int | bool) -> set[int] | bool:
     return value if isinstance(value, bool) else {bit for bit in range(64) if value >> bit & 1}
 
 
-@pytest.mark.parametrize(("lines", "expected"), [(EIGHT, EXPECTED), (SETTLED, OF_SETTLED)], ids=["eight", "settled"])
+#: SQL on a row of ``sends`` or ``reads``, not on one of record bits.
+OF_A_ROW = {"BLOCK", "BIT", "OFFSET_BLOCK", "OFFSET_BIT"}
+
+
+def test_each_named_condition_is_tried_on_the_eight() -> None:
+    named = {name: sql for name, sql in vars(bits).items() if name.isupper() and isinstance(sql, str)}
+    assert {name for name, sql in named.items() if sql not in EXPECTED} - {"_NONE"} == OF_A_ROW
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [(EIGHT, EXPECTED), (INCOMPLETE, OF_INCOMPLETE), (CONSUMED, OF_CONSUMED), (SETTLED, OF_SETTLED)],
+    ids=["eight", "incomplete", "consumed", "settled"],
+)
 def test_each_condition_on_record_bits(
     lines: tuple[str, ...], expected: dict[str, object], spark: SparkSession, tmp_path: Path
 ) -> None:
