@@ -89,18 +89,18 @@ def _had(evidence: Evidence, of: Partition) -> dict[int, list[Window]]:
     if known is None:
         return {}
     own = (span for span in known.spans if evidence.names.get(span.leader) == span.observer)
-    told = sorted({*known.current, *own}, key=lambda span: span.from_ns)
-    had = [frozenset(span.isr if acks_all else [span.leader]) for span in told]
+    reports = sorted({*known.current, *own}, key=lambda span: span.from_ns)
+    had = [frozenset(span.isr if acks_all else [span.leader]) for span in reports]
     brokers = frozenset[int]().union(*had)
-    return {broker: _while_told(told, [broker in those for those in had]) for broker in brokers}
+    return {broker: _while_reported(reports, [broker in those for those in had]) for broker in brokers}
 
 
-def _while_told(told: Sequence[Span], so: Sequence[bool]) -> list[Window]:
-    """The times in which something may have been ``so``. ``told``: reports in the order of their beginnings."""
-    others = [span for span, says in zip(told, so, strict=True) if not says]
+def _while_reported(reports: Sequence[Span], so: Sequence[bool]) -> list[Window]:
+    """The times in which something may have been ``so``. ``reports``: in the order of their beginnings."""
+    others = [span for span, says in zip(reports, so, strict=True) if not says]
     begun, until = [span.from_ns for span in others], [*accumulate((span.to_ns for span in others), max)]
     found = []
-    for span in (span for span, says in zip(told, so, strict=True) if says):
+    for span in (span for span, says in zip(reports, so, strict=True) if says):
         n = bisect_right(begun, span.to_ns)
         otherwise_ns = span.to_ns if n and until[n - 1] > span.to_ns else begun[n] if n < len(begun) else NEVER
         found.append((span.from_ns, max(otherwise_ns, span.to_ns + FRESH_NS)))

@@ -131,7 +131,7 @@ def _facts_of_run(
     holes: Mapping[Partition, int],
 ) -> RunFacts:
     """The facts against which the preconditions of a run are checked. ``holes``: how many records are known to be
-    missing in holes of each final log: these are told by themselves."""
+    missing in holes of each final log: these are reported by themselves."""
     written = {(part["topic"], part["partition"]): tuple(part["written_ns"]) for part in service["partitions"]}
     return RunFacts(
         ends=history.ends,

@@ -24,7 +24,7 @@ _NUMBER = "xxhash64(topic, partition, offset)"
 _NO_ID = -1
 
 
-#: SQL on the sightings of a record at an offset: what is told of its deliveries.
+#: SQL on the sightings of a record at an offset: what is known of its deliveries.
 _DELIVERIES = [
     *("min(read_ns) as first_read_ns", "max(read_ns) as last_read_ns"),
     *("min(epoch) as first_epoch", "max(epoch) as last_epoch"),

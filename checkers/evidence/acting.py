@@ -292,17 +292,17 @@ class Acting:
         Up to FRESH_NS without a report are no silence, unless an epoch is missing or ISRs are reported late.
         """
         known, terms = self._elections, self._elections.terms
-        before, told_ns = known.last_before(number), known.last_told_ns(number)
+        before, reported_ns = known.last_before(number), known.last_reported_ns(number)
         if before is None:
             return frozenset()
         from_ns, others = known.isr_since_ns(number), known.replicas - {terms[number].leader}
         led = {before.leader} - {-1}
-        if known.missed_before(number) or (terms[number].epoch is None and known.unheard(told_ns, latest_ns)):
+        if known.missed_before(number) or (terms[number].epoch is None and known.unheard(reported_ns, latest_ns)):
             until_ns = latest_ns
             led |= {one for one in known.replicas if not self.down(one, from_ns, until_ns, Does.ENDS_PROCESS)}
         else:
             until_ns = min(self.admits_until(terms[number - 1].leader, latest_ns), self.ended_ns(number - 1))
-            if known.lag_ns <= FRESH_NS and not known.unheard(told_ns, until_ns):
+            if known.lag_ns <= FRESH_NS and not known.unheard(reported_ns, until_ns):
                 return frozenset()
         return frozenset(
             one
@@ -460,8 +460,8 @@ class Acting:
         terms = self._elections.terms
         if number + 1 == len(terms) or not self._elections.missed_before(number + 1):
             return False
-        told_ns = max(report.to_ns for report in terms[number].reports)
-        return min(told_ns, terms[number + 1].seen_ns) - LAG_NS <= by_ns
+        reported_ns = max(report.to_ns for report in terms[number].reports)
+        return min(reported_ns, terms[number + 1].seen_ns) - LAG_NS <= by_ns
 
 
 def _elected_by_hand_by(row: Row) -> int:

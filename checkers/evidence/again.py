@@ -282,7 +282,7 @@ class _BegunTerms:
         for n, (_, to) in elections.again:
             self._over[n] = max(self._over[n], min(to, ended[n]))
         unseen: dict[int, list[Window]] = {}
-        for n, window in elections.untold:
+        for n, window in elections.unreported:
             unseen.setdefault(n, []).append(window)
         self._unseen = [(n, *_ordered(windows)) for n, windows in sorted(unseen.items())]
 

@@ -146,7 +146,7 @@ def _each_possible(history: History, known: Evidence) -> list[Evidence]:
     ]
 
 
-#: The place of records whose acknowledgement told no offset: one late copy among them counts for all.
+#: The place of records whose acknowledgement had no offset: one late copy among them counts for all.
 _UNKNOWN = -1
 _NOWHERE = np.empty(0, np.int64)
 
@@ -225,5 +225,5 @@ def _only_epoch(known: Elections, acting: Acting, sent: Times, until: Times) -> 
         may = during(led, sent, until) & (sent <= acting.ended_ns(n))
         terms += may
         epochs[may] = -2 if term.epoch is None else term.epoch
-    unseen = during((window for _, window in known.untold), sent, until)
+    unseen = during((window for _, window in known.unreported), sent, until)
     return np.where((terms == 1) & ~unseen, epochs, -2)

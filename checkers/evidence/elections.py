@@ -97,7 +97,7 @@ class Elections:
     ``silences``: by the name of each broker, the times without a report from it on the partition; by None, the times
     without a current report. ``pauses``: by the name of each broker, its times of more than LAG_NS without a report.
     ``own``: by its name, the reports of each broker alone. ``propagation``: how brokers hear of changes.
-    ``partly_told``: only some reports had an epoch, so none counts.
+    ``some_epochs``: only some reports had an epoch, so none counts.
     """
 
     of: Partition
@@ -111,7 +111,7 @@ class Elections:
     lag_ns: int
     own: Mapping[str, OwnReports]
     propagation: Propagation
-    partly_told: bool = False
+    some_epochs: bool = False
 
     @cached_property
     def moments(self) -> Times:
@@ -120,7 +120,7 @@ class Elections:
         times += [at for silences in self.silences.values() for silence in silences for at in silence]
         times += [at for term in self.terms for at in (term.begins_ns, term.ends_ns)]
         times += [at for _, more in self.again for at in more]
-        times += [at for _, window in self.untold for at in window]
+        times += [at for _, window in self.unreported for at in window]
         return np.unique(np.array([at - early for early in (0, self.lag_ns, FRESH_NS) for at in times], np.int64))
 
     @cached_property
@@ -210,20 +210,20 @@ class Elections:
         own reports, or when it last reported so; BEFORE if they do not tell."""
         highs = self.terms[number].highs
         last = int(np.searchsorted(highs.high, offset, side="right")) - 1
-        return int((highs.still_ns if surely else highs.told_ns)[last]) if last >= 0 else BEFORE
+        return int((highs.still_ns if surely else highs.reported_ns)[last]) if last >= 0 else BEFORE
 
     @cached_property
-    def _highs_told(self) -> tuple[Times, Times]:
+    def _highs_reported(self) -> tuple[Times, Times]:
         """Of each term: the lowest high watermark that its leader reported, and the last time when it reported one."""
         highs = [term.highs for term in self.terms]
         low = [int(one.high[0]) if len(one.high) else NEVER for one in highs]
-        told = [int(one.told_ns[-1]) if len(one.high) else BEFORE for one in highs]
-        return np.array(low, np.int64), np.array(told, np.int64)
+        last = [int(one.reported_ns[-1]) if len(one.high) else BEFORE for one in highs]
+        return np.array(low, np.int64), np.array(last, np.int64)
 
     def may_not_have_committed(self, offset: int, at_ns: int) -> Iterator[int]:
         """The terms whose leaders may have reported at a time or later that an offset was not committed."""
-        low, told = self._highs_told
-        return map(int, np.flatnonzero((low <= offset) & (told >= at_ns)))
+        low, last = self._highs_reported
+        return map(int, np.flatnonzero((low <= offset) & (last >= at_ns)))
 
     def not_committed_by(self, offsets: Times, by_ns: Times) -> npt.NDArray[np.bool_]:
         """Whether some leader certainly had not committed each of these offsets by its time."""
@@ -261,7 +261,7 @@ class Elections:
     def _last(self) -> LastReports:
         return LastReports(self.spans, self.current, self.pauses, self.lag_ns)
 
-    def last_told_ns(self, number: int) -> int:
+    def last_reported_ns(self, number: int) -> int:
         """The time of the last report, from a broker that was not behind, that equals the last report before a term."""
         before, seen_ns = self.last_before(number), self.terms[number].seen_ns
         like = None if before is None else isr_of(before)
@@ -273,16 +273,16 @@ class Elections:
         its last report; or a moment before an observer reported it as a change, if its report before was current. (A
         controller that reports late reads the ISR when it reports.)"""
         before, seen_ns = self.last_before(number), self.terms[number].seen_ns
-        told_ns = self.last_told_ns(number) - self.lag_ns
+        reported_ns = self.last_reported_ns(number) - self.lag_ns
         if before is None:
-            return told_ns
+            return reported_ns
         like, changed_ns = isr_of(before), BEFORE
         for span in self.spans:
             if isr_of(span) == like and span.from_ns <= seen_ns:
                 earlier = self._current_before(span)
                 if earlier is not None and earlier.isr != span.isr:
                     changed_ns = max(changed_ns, min(earlier.to_ns, span.from_ns))
-        return max(told_ns, changed_ns - LAG_NS)
+        return max(reported_ns, changed_ns - LAG_NS)
 
     def _current_before(self, span: Span) -> Span | None:
         """The last current report of an observer that began before one of its reports."""
@@ -305,20 +305,20 @@ class Elections:
         there may have been an unreported leader in between, or the term before was reported late."""
         if number == 0 or self.terms[number].epoch is None:
             return False
-        told_ns = min((report.from_ns for report in self.terms[number - 1].reports), default=NEVER)
-        return self._missed(number) or told_ns > self.terms[number].seen_ns
+        reported_ns = min((report.from_ns for report in self.terms[number - 1].reports), default=NEVER)
+        return self._missed(number) or reported_ns > self.terms[number].seen_ns
 
-    def told_late(self, number: int) -> bool:
+    def reported_late(self, number: int) -> bool:
         """Whether a newer epoch, or another ISR, of before a term than the last known was first reported after that
         term was, and somebody else may be in sync by it: the leader may have been elected from it."""
-        if number not in self._told_late:
+        if number not in self._reported_late:
             last, term = self.last_before(number), self.terms[number]
             led = LeaderTerm(term.leader, term.epoch, term.seen_ns)
-            self._told_late[number] = last is not None and self._last.come_late(last, led)
-        return self._told_late[number]
+            self._reported_late[number] = last is not None and self._last.come_late(last, led)
+        return self._reported_late[number]
 
     @cached_property
-    def _told_late(self) -> dict[int, bool]:
+    def _reported_late(self) -> dict[int, bool]:
         return {}
 
     def missed_before(self, number: int) -> bool:
@@ -342,7 +342,7 @@ class Elections:
         before = self.last_before(number)
         return frozenset() if before is None else frozenset(before.isr).union(*self._elrs_before(number))
 
-    def elr_told(self, number: int) -> bool:
+    def elr_reported(self, number: int) -> bool:
         """Whether any broker reported an ELR together with the last ISR before a term."""
         return bool(self._elrs_before(number))
 
@@ -506,17 +506,17 @@ class Elections:
 
     def unseen(self, sent_ns: int, until_ns: int, after: int = 0) -> bool:
         """Whether there may have been an unreported leader between two times, before the term ``after`` or later."""
-        return any(n >= after and since <= until_ns and sent_ns <= to for n, (since, to) in self.untold)
+        return any(n >= after and since <= until_ns and sent_ns <= to for n, (since, to) in self.unreported)
 
     @cached_property
-    def untold(self) -> list[tuple[int, Window]]:
+    def unreported(self) -> list[tuple[int, Window]]:
         """The times in which there may have been an unreported leader, each with the number of the next term: around a
         missing epoch (without epochs: see ``_hidden``), after the last report, and before the first one, unless the
         epochs show that there was no other leader. Such a leader may also go on until it knows of the next one. If only
         some reports had an epoch, there may have been one at any time."""
         over = max((span.to_ns for span in self.spans), default=BEFORE) + FRESH_NS
         last = len(self.terms)
-        found = [(last, (BEFORE if self.partly_told else over, NEVER))]
+        found = [(last, (BEFORE if self.some_epochs else over, NEVER))]
         first = [(0, window) for window in self._before_the_first()]
         if self.without_epochs:
             return [*found, *first, *((last, hidden) for hidden in self._hidden)]
@@ -556,16 +556,17 @@ class Elections:
         """The times in which there may have been an unreported leader before the first term: until the first term was
         reported, and, for each other broker, until it reported that term."""
         for term in self.terms[:1]:
-            told_ns = self._told_ns(term)
-            yield BEFORE, told_ns
+            reported_ns = self._reported_ns(term)
+            yield BEFORE, reported_ns
             for own in (self.own.get(self.name(broker)) for broker in self.replicas - {term.leader}):
                 if own is None:
-                    yield told_ns, told_ns + FRESH_NS + LAG_NS
+                    yield reported_ns, reported_ns + FRESH_NS + LAG_NS
                 else:
-                    knew = own.heard_ns(told_ns) if term.epoch is None else own.later_ns(known_epoch(term.epoch) - 1)
-                    yield from own.once_more(told_ns, knew, told_ns)
+                    epoch = known_epoch(term.epoch)
+                    knew = own.heard_ns(reported_ns) if term.epoch is None else own.later_ns(epoch - 1)
+                    yield from own.once_more(reported_ns, knew, reported_ns)
 
-    def _told_ns(self, first: Term) -> int:
+    def _reported_ns(self, first: Term) -> int:
         """The time of the first report of the first term, if no other leader was reported before its leader itself
         reported it. Otherwise ``seen_ns``. (With epochs both times are the same.)"""
         earlier = [span for span in self.spans if span.leader >= 0 and span.from_ns <= first.seen_ns]
@@ -597,7 +598,7 @@ def elections(
     they are known to have acted. ``supposed``: the faults that may have kept reports back, by default also those of
     which nobody knows whether they acted."""
     lag_ns = LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS
-    faults, brokers, partly = split_by_end(faults), frozenset(names.values()), _partly_told(observations)
+    faults, brokers, partly = split_by_end(faults), frozenset(names.values()), _with_some_epochs(observations)
     if partly:
         observations = _without_epochs_of(partly, observations)
         seen = spans_of(observations)
@@ -626,7 +627,7 @@ def elections(
     return found
 
 
-def _partly_told(observations: pa.Table) -> set[Partition]:
+def _with_some_epochs(observations: pa.Table) -> set[Partition]:
     """The partitions with reports of a leader both with and without an epoch."""
     led = observations.filter(pc.greater_equal(observations["leader"], 0))
     with_one, without = (led.filter(chosen(led["leader_epoch"])) for chosen in (pc.is_valid, pc.is_null))

@@ -173,7 +173,7 @@ class Evidence:
         """The time by which records of a term were certainly committed; None if no such time is known."""
         if self.acknowledged_by_all(case):
             return NEVER if case.until_ns is None else case.until_ns
-        known = [case.delivered_ns, case.received_ns, self.told_committed_ns(elections, number, number, case)]
+        known = [case.delivered_ns, case.received_ns, self.reported_committed_ns(elections, number, number, case)]
         return min((at for at in known if at is not None), default=None)
 
     def acknowledged_early(self, elections: Elections, number: int, case: Case, surely: bool = True) -> bool:
@@ -216,7 +216,7 @@ class Evidence:
         """Whether brokers reported leaders of a partition, and not their epochs."""
         return of in self.elections and self.elections[of].without_epochs
 
-    def told_committed_ns(
+    def reported_committed_ns(
         self, elections: Elections, wrote: int, number: int, case: Case, surely: bool = True
     ) -> int | None:
         """The time by which the log of a term's leader was certainly committed up to these records, which the leader of

@@ -15,13 +15,14 @@ from checkers.leadership import Partition
 class Highs(NamedTuple):
     """When a leader reported a new highest high watermark, and that high watermark.
 
-    ``told_ns``: when it last reported this one. ``still_ns``: a time at which it certainly was no higher yet. (A report
-    has an answer that came before it, but the question was asked after the report before: harness.cluster.observer.)
+    ``reported_ns``: when it last reported this one. ``still_ns``: a time at which it certainly was no higher yet. (A
+    report has an answer that came before it, but the question was asked after the report before:
+    harness.cluster.observer.)
     """
 
     at_ns: Times
     high: Times
-    told_ns: Times
+    reported_ns: Times
     still_ns: Times
 
 

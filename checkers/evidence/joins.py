@@ -37,7 +37,7 @@ def joins_of(elections: Elections, number: int, restarts_ns: Callable[[int], Seq
         if joined := frozenset(report.isr) - frozenset(() if known is None else known.isr):
             yield Join(report.from_ns, joined, report, without)
         before[report.observer] = report
-    since = elections.last_told_ns(number) - elections.lag_ns
+    since = elections.last_reported_ns(number) - elections.lag_ns
     until = max((report.to_ns for report in reports), default=BEFORE)
     for broker in elections.replicas - {elections.terms[number].leader}:
         restarts = restarts_ns(broker)

@@ -38,9 +38,9 @@ class LastReports:
     def _overtaken(self, of: Span, until_ns: int) -> frozenset[tuple[int, ...]]:
         """The ISRs of this report's leader and epoch after which another one was still reported, more than a lag after
         the last report of theirs, however late that began."""
-        told = _last_times(self._of_any.get(_leader_of(of), ()), until_ns)
+        reported = _last_times(self._of_any.get(_leader_of(of), ()), until_ns)
         latest = max(_last_times(self._of_current.get(_leader_of(of), ()), until_ns).values(), default=BEFORE)
-        return frozenset(isr for isr, at in told.items() if latest > at + self.lag_ns)
+        return frozenset(isr for isr, at in reported.items() if latest > at + self.lag_ns)
 
     @cached_property
     def _of_any(self) -> dict[_Leader, list[Span]]:
@@ -63,7 +63,7 @@ class LastReports:
         isr = isr_of(than)
         return (
             (report.observer, report.from_ns) in self._current_begins
-            or self._first_told[isr_of(report)] == report.from_ns
+            or self._first_reported[isr_of(report)] == report.from_ns
             or any(
                 (one.observer, isr_of(one)) == (report.observer, isr) and one.from_ns < report.from_ns
                 for one in self._of_epoch[known_epoch(than.leader_epoch)]
@@ -75,7 +75,7 @@ class LastReports:
         return frozenset((span.observer, span.from_ns) for span in heard(self.current, self.pauses))
 
     @cached_property
-    def _first_told(self) -> dict[Isr, int]:
+    def _first_reported(self) -> dict[Isr, int]:
         """When each ISR of a leader was first reported."""
         return {isr_of(span): span.from_ns for span in reversed(self.spans)}
 

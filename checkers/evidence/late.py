@@ -138,7 +138,7 @@ def addressed(known: Elections, epochs: npt.NDArray[np.int64], until: npt.NDArra
     """Whether a producer may have sent a record to the leader of each of these epochs by a time: that broker, or one
     that nobody reported, may have begun to lead by then. (Producers send to leaders only, and a request that was held
     back reaches no other broker than the one to which it was sent.)"""
-    first = min((since for _, (since, _) in known.untold), default=NEVER)
+    first = min((since for _, (since, _) in known.unreported), default=NEVER)
     found: npt.NDArray[np.bool_] = until >= first
     for epoch in np.unique(epochs):
         leaders = {term.leader for term in known.terms if term.epoch == epoch}

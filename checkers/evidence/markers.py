@@ -67,6 +67,6 @@ def _led_empty(elections: Elections, broker: int, wipe: Row) -> list[Window]:
 def _surely_clean(elections: Elections, n: int) -> bool:
     """Whether the leader of a term was certainly elected from the ISR."""
     leader = elections.terms[n].leader
-    known = not elections.told_late(n) and all(leader in isr for isr in elections.isrs_before(n))
-    heard = not elections.unheard(elections.last_told_ns(n), elections.terms[n].seen_ns)
+    known = not elections.reported_late(n) and all(leader in isr for isr in elections.isrs_before(n))
+    heard = not elections.unheard(elections.last_reported_ns(n), elections.terms[n].seen_ns)
     return known and heard and leader in elections.surely_eligible(n)

@@ -75,7 +75,7 @@ def assignments(history: History, polls: DataFrame) -> list[Row]:
     at (its furthest position since it was last placed: assigned, or sent back by a seek; null if unknown), furthest
     (its furthest position ever), given (the number of records), gave_up (whether it was revoked, or lost, at last).
 
-    Only what it was given while it owned the partition moves a reader: it may be told the end of a partition that it
+    Only what it was given while it owned the partition moves a reader: it may hear the end of a partition that it
     has just given up (workloads/clients/consuming.py), and that of records that it threw away."""
     assigned = (
         history.table("positions")

@@ -64,12 +64,12 @@ class Spread:
         # committed.)
         wipes = self.acting.wipes(from_ns if n == self.number else min(from_ns, term.seen_ns), to_ns)
         if self.committed is None and self.state.get(term.leader) is Has.MUST:
-            told = partial(self.evidence.told_committed_ns, self.elections, self.number, n, self.case)
-            told_ns = told()
-            if told_ns is None:
-                self.perhaps_committed |= told(surely=False) is not None
-            elif not any(broker == term.leader and row["injecting_ns"] <= told_ns for row, broker in wipes):
-                self.committed = told_ns
+            by_reports = partial(self.evidence.reported_committed_ns, self.elections, self.number, n, self.case)
+            reported_ns = by_reports()
+            if reported_ns is None:
+                self.perhaps_committed |= by_reports(surely=False) is not None
+            elif not any(broker == term.leader and row["injecting_ns"] <= reported_ns for row, broker in wipes):
+                self.committed = reported_ns
         emptied = [(broker, row) for broker, row in self.wiped.items() if self.state.get(broker) is Has.WIPED]
         emptied += [(broker, row) for row, broker in wipes]
         happened = [*self._reported(n, from_ns, to_ns, emptied)]

@@ -55,8 +55,8 @@ class Walk(Spread):
             if in_sync is None:
                 # (Who joined it after its disk was wiped tells nothing.)
                 wiped = (row["injecting_ns"] for row, broker in self.acting.wipes(sent, NEVER) if broker == leader)
-                told_ns = self.committed + self.elections.lag_ns, min(wiped, default=NEVER)
-                able |= may & self.elections.reported_in_sync(self.number, *told_ns)
+                from_ns, to_ns = self.committed + self.elections.lag_ns, min(wiped, default=NEVER)
+                able |= may & self.elections.reported_in_sync(self.number, from_ns, to_ns)
             self.may |= may | self.held if few else able
         self._begin(leader)
 
@@ -290,8 +290,8 @@ class Walk(Spread):
     def _left_since_wipe(self, n: int) -> bool:
         """Whether the leader of a term was certainly not in the ISR at some time after its disk was wiped: it was not
         in the last ISR before the term, which was still reported then."""
-        told_ns = self.elections.last_told_ns(n) - self.elections.lag_ns
-        return told_ns > self._wiped_ns(self.elections.terms[n].leader) and not self._either(n)
+        reported_ns = self.elections.last_reported_ns(n) - self.elections.lag_ns
+        return reported_ns > self._wiped_ns(self.elections.terms[n].leader) and not self._either(n)
 
     def _kept_its_disk(self, broker: int) -> bool:
         return self.state.get(broker) is not Has.WIPED and broker not in self.in_doubt
@@ -371,7 +371,7 @@ class Walk(Spread):
         if ruling.standing is not Standing.PERMITTED or happened.uncleanly or self._isr_known(n):
             return None
         if_so = standing(self.anomaly, self.evidence.configuration, replace(happened, uncleanly=True))
-        return None if if_so.standing is Standing.PERMITTED else _isr_untold(self._who(n))
+        return None if if_so.standing is Standing.PERMITTED else _isr_unreported(self._who(n))
 
     def _doubt_of_commit(self, ruling: Ruling, happened: Circumstances) -> str | None:
         """The doubt that the records may have been committed, if only that they were not permits their loss."""
@@ -391,14 +391,14 @@ class Walk(Spread):
             yield f"nobody knows which of several elections, that of {self._who(n)} among them, was asked for by hand"
         if not happened.uncleanly and self.acting.isr_may_be_faulted(n) and permits(isr_faulted=True):
             yield f"nobody knows whether the rest of the ISR was faulted before {self._who(n)} was elected, or after"
-        missed = self.elections.isr_missed(n) or self.elections.told_late(n) or self._either(n)
+        missed = self.elections.isr_missed(n) or self.elections.reported_late(n) or self._either(n)
         if (
             not happened.uncleanly
             and missed
             and (permits(uncleanly=True, isr_faulted=True) or permits(isr_faulted=True))
         ):
-            yield _isr_untold(self._who(n))
-        silent = self.elections.unheard(self.elections.last_told_ns(n), self.elections.terms[n].seen_ns)
+            yield _isr_unreported(self._who(n))
+        silent = self.elections.unheard(self.elections.last_reported_ns(n), self.elections.terms[n].seen_ns)
         if not happened.uncleanly and silent and permits(uncleanly=True, isr_faulted=True):
             yield f"nobody had reported the ISR for some time when {self._who(n)} was elected"
         if happened.emptied and self._may_have_lost_its_disk_later(n):
@@ -542,11 +542,13 @@ class Walk(Spread):
         before = self.elections.last_before(n)
         least = min(self.evidence.configuration.min_insync_replicas, len(self.elections.replicas))
         empty = before is not None and len(before.isr) >= least
-        return self._isr_known(n) and (not self.evidence.last_replica_guarded or empty or self.elections.elr_told(n))
+        return self._isr_known(n) and (
+            not self.evidence.last_replica_guarded or empty or self.elections.elr_reported(n)
+        )
 
     def _isr_known(self, n: int) -> bool:
         """Whether only one ISR may be the last one before an election."""
-        return not self.elections.told_late(n) and not self._either(n)
+        return not self.elections.reported_late(n) and not self._either(n)
 
     def _either(self, n: int) -> bool:
         """Whether the elected broker was in one of two ISRs of which nobody knows which is newer."""
@@ -556,13 +558,13 @@ class Walk(Spread):
     def _isr_lasted(self, n: int) -> bool:
         """Whether the last ISR reported before an election was reported for long enough to be the real last one; or, if
         the elected broker joined it later, it has the records, because they had been committed."""
-        before, told_ns = self.elections.last_before(n), self.elections.last_told_ns(n)
-        if before is None or told_ns - before.from_ns < self.elections.lag_ns:
+        before, reported_ns = self.elections.last_before(n), self.elections.last_reported_ns(n)
+        if before is None or reported_ns - before.from_ns < self.elections.lag_ns:
             return False
         until = min(self.elections.terms[n].seen_ns, self.acting.ended_ns(n - 1))
-        if self.elections.unheard(told_ns, until):
+        if self.elections.unheard(reported_ns, until):
             return False
-        last_ns = told_ns - self.elections.lag_ns
+        last_ns = reported_ns - self.elections.lag_ns
         leader, elected = before.leader, self.elections.terms[n].leader
         # (If the leader has requested a wider ISR, it commits nothing that the joining brokers lack: KIP-497.)
         asked_ns = max(before.from_ns - self.elections.lag_ns, last_ns - _ASKS_NS)
@@ -590,7 +592,7 @@ class Walk(Spread):
         return LossEvent(term.seen_ns, n, term.leader, term.epoch, in_isr)
 
 
-def _isr_untold(elected: str) -> str:
+def _isr_unreported(elected: str) -> str:
     return f"nobody had reported by then the ISR from which {elected} was elected"
 
 

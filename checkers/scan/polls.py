@@ -84,7 +84,7 @@ def delivered(history: History) -> DataFrame:
 def _before(history: History) -> str:
     """SQL on a reset ``r`` and a row of ``polls``: the reset came first.
 
-    At the same time, a poll of our own readers comes before a seek: it told why they had to seek. Partitions are
+    At the same time, a poll of our own readers comes before a seek: it is why they had to seek. Partitions are
     assigned and taken within a poll, before its time (workloads/clients/consuming.py).
     """
     before = "r.at_ns < at_ns or r.at_ns = at_ns and r.poll <= poll"
@@ -142,7 +142,7 @@ def _start(history: History) -> str:
     """SQL on an assign or a seek: the offset from which on the reader is to be given the log; null if unknown.
 
     Our own readers seek to the log start only (OFFSET_BEGINNING, workloads/clients/consuming.py), and without a group
-    they are assigned from there. That is 0, whatever offset brokers told, or if none answered: the final log has
+    they are assigned from there. That is 0, whatever offset brokers reported, or if none answered: the final log has
     nothing below its start. In an imported history the offset is what its client asked for.
     """
     if not history.run_file.final_read:

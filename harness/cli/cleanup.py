@@ -30,7 +30,7 @@ def cleanup(
     providers = backends.providers()
     spec = cluster(providers, settings(machines, accept_new) or recorded)
     asked = [row.get() for row in providers.values()] if machines is None else [provider_of(spec, providers)]
-    # (No error: a run that was cleaned up earlier cannot be told from one that never existed.)
+    # (No error: a run that was cleaned up earlier cannot be distinguished from one that never existed.)
     nothing = "nothing to remove"
     if run is not None and name == run:
         nothing += f": no such run '{run}' (a run's name is SCENARIO/TIME-SEED, as in its run.json)"

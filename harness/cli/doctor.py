@@ -55,14 +55,14 @@ def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequenc
     ScenarioError if a scenario does not load, or its inventory cannot be read, or gives a machine another address than
     other inventories do."""
     from harness.cluster.provider import Diagnosis
-    from harness.providers.catalogue import provider_of, told_apart
+    from harness.providers.catalogue import check_names, provider_of
     from harness.scenario.loading import load
 
     def progress(line: str) -> None:
         click.echo(f"kafka-trial: {line}", err=True)
 
     loaded = [load(name, overrides) for name in names]
-    told_apart([scenario.cluster for scenario in loaded], backends.providers())
+    check_names([scenario.cluster for scenario in loaded], backends.providers())
     java = _java()
     if not java.good:
         yield java

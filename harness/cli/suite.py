@@ -339,13 +339,13 @@ def _exclusive_clusters(
 ) -> "dict[tuple[str, ...], ClusterSpec]":
     """The clusters that need something for themselves, by what each is loaded from. Raises ScenarioError if it is not
     clear which of them exclude each other."""
-    from harness.providers.catalogue import told_apart
+    from harness.providers.catalogue import check_names
     from harness.scenario.loading import load
 
     # (Most clusters need nothing for themselves.)
     loaded = {(run.written, *run.overrides): run for run in runs if run.alone}
     clusters = {key: load(run.written, run.overrides, texts.get(run.written)).cluster for key, run in loaded.items()}
-    told_apart(list(clusters.values()), backends.providers())
+    check_names(list(clusters.values()), backends.providers())
     return clusters
 
 

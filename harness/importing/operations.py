@@ -27,7 +27,7 @@ _REBALANCES = ":rebalance-log"
 _FUNCTIONS = _MOVES_RECORDS | _CHOOSES_KEYS | {":crash", ":debug-topic-partitions"}
 
 _LIVE = Phase.LIVE.value
-#: A choice: so many examples of values that nobody sent are told on import. The judge counts them all.
+#: A choice: so many examples of values that nobody sent are named on import. The judge counts them all.
 _MOST_NOTES = 20
 #: The columns have 64 bits, that of incarnations 32.
 _MOST, _MOST_INCARNATIONS = (1 << 63) - 1, 1 << 31
@@ -285,8 +285,8 @@ class Conversion:
             reader.moves((reader.positions.keys() if moved.any else moved.partitions) - last)
         if operation[":type"] != ":ok" and (polls or pending.polls):
             # (A poll with the value of its invocation tells nothing of what it brought.)
-            told = sum(len(micro) > 1 and micro[1] is not None for micro in polls)
-            reader.failed(all_recorded=told >= pending.polls)
+            with_records = sum(len(micro) > 1 and micro[1] is not None for micro in polls)
+            reader.failed(all_recorded=with_records >= pending.polls)
 
     def _read_rows(
         self, process: int, at_ns: int, partition: int, pairs: Iterator[tuple[int | None, Any]], transaction: int | None

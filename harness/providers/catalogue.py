@@ -10,7 +10,7 @@ from harness.cluster.provider import Provider
 from harness.cluster.spec import ClusterSpec, Part
 from harness.core.errors import ScenarioError
 from harness.providers.docker.spec import DockerSpec, subnet_of
-from harness.providers.ssh.alone import machines_of, machines_told_apart
+from harness.providers.ssh.alone import check_machines, machines_of
 from harness.providers.ssh.spec import SshSpec
 
 
@@ -19,14 +19,14 @@ class ProviderRow:
     """A provider: its own settings of a scenario's ``cluster``, and how to get it (which may import much).
 
     ``alone``: names of what a cluster shares with no other at the same time; equal names mean the same thing.
-    ``told_apart`` checks that several clusters use one name for one thing. It raises ScenarioError if they do not, or
+    ``check_names`` checks that several clusters use one name for one thing. It raises ScenarioError if they do not, or
     if it cannot read them.
     """
 
     spec: type[Part]
     get: Callable[[], Provider]
     alone: Callable[[ClusterSpec], Iterable[str]] = lambda _: ()
-    told_apart: Callable[[Sequence[ClusterSpec]], None] = lambda _: None
+    check_names: Callable[[Sequence[ClusterSpec]], None] = lambda _: None
 
 
 def _docker() -> Provider:
@@ -44,7 +44,7 @@ def _ssh() -> Provider:
 #: By name. The first is for clusters that have no settings of any provider.
 PROVIDERS: Mapping[str, ProviderRow] = {
     "docker": ProviderRow(DockerSpec, _docker, subnet_of),
-    "ssh": ProviderRow(SshSpec, _ssh, machines_of, machines_told_apart),
+    "ssh": ProviderRow(SshSpec, _ssh, machines_of, check_machines),
 }
 
 
@@ -71,11 +71,11 @@ def held_alone(cluster: ClusterSpec, providers: Mapping[str, ProviderRow] = PROV
     return sorted({name for row in providers.values() for name in row.alone(cluster)})
 
 
-def told_apart(clusters: Sequence[ClusterSpec], providers: Mapping[str, ProviderRow] = PROVIDERS) -> None:
+def check_names(clusters: Sequence[ClusterSpec], providers: Mapping[str, ProviderRow] = PROVIDERS) -> None:
     """Check that ``held_alone`` gives one thing the same name in all these clusters. Raises ScenarioError if something
     has two names, or cannot be read."""
     for row in providers.values():
-        row.told_apart(clusters)
+        row.check_names(clusters)
 
 
 def _set_keys(cluster: ClusterSpec, spec: type[Part]) -> list[str]:

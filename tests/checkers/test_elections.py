@@ -1328,7 +1328,7 @@ def test_one_report_without_an_epoch_makes_any_leader_possible() -> None:
     for one, standing in (("epoch=0", UNDECIDED), ("", PERMITTED)):
         told = [line.replace("saw b3 @0..4 leader=1", f"saw b3 @0..4 leader=1 {one}") for line in none]
         assert decided(*told, **UNCLEAN).standing is standing
-        assert evidence(by_hand(*told)).elections[TRIAL].partly_told is bool(one)
+        assert evidence(by_hand(*told)).elections[TRIAL].some_epochs is bool(one)
 
 
 def test_a_report_without_an_epoch_takes_those_of_no_other_partition_nor_counts_without_a_leader() -> None:
@@ -1365,6 +1365,6 @@ def test_any_reports_are_judged_and_none_is_surer_when_some_epochs_are_missing(
         after = InFlight(known.elections, known.acting, 5).after()
         assert all((TRIAL, n) in after for n, _ in enumerate(known.elections[TRIAL].terms))
         found = decided(record, *told, *CUT, **settings).standing
-        if known.elections[TRIAL].partly_told:
+        if known.elections[TRIAL].some_epochs:
             assert found in {UNDECIDED, decided(record, *every, *CUT, **settings).standing}
             assert found is not PERMITTED

@@ -427,7 +427,7 @@ def test_an_elr_that_was_told_beside_the_only_isr_is_that_of_the_election(elr: s
         *saw("b2,b3", "21..26", 1, 0, "1"),
         *saw("b3", "27..90", 3, 1, "3"),
     ]
-    assert evidence(by_hand(*led)).elections[TRIAL].elr_told(1) is told
+    assert evidence(by_hand(*led)).elections[TRIAL].elr_reported(1) is told
 
 
 @pytest.mark.parametrize("others", ["0..39", "0..20"])

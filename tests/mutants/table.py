@@ -246,14 +246,22 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "since, until - LAG_NS",
             "all may join again",
         ),
-        ("cut_off = out_ns >= over_ns or", "cut_off = False and", "who was cut off joins untold"),
-        ("            if has in {None, Has.WIPED} and not cut_off:", "            if False:", "nobody joins untold"),
-        ("broker not in report.isr and report.to_ns >= since", "False", "who was told to be out of the ISR was not"),
+        ("cut_off = out_ns >= over_ns or", "cut_off = False and", "who was cut off joins unseen"),
+        (
+            "            if has in {None, Has.WIPED} and not cut_off:",
+            "            if False:",
+            "nobody joins unseen",
+        ),
+        (
+            "broker not in report.isr and report.to_ns >= since",
+            "False",
+            "who was reported out of the ISR was not",
+        ),
         ("{broker, term.leader}, since - self.elections.lag_ns", "set(), 0", "no fault puts a broker out of an ISR"),
         (
             "                self.rejoining.add(broker)",
             "                pass",
-            "who joined untold took what others lost",
+            "who joined unseen took what others lost",
         ),
     ),
     "walk": (
@@ -270,7 +278,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "what only a clean election permits is permitted after any",
         ),
         (
-            "return not self.elections.told_late(n) and",
+            "return not self.elections.reported_late(n) and",
             "return",
             "an ISR that was reported late is that of the report before",
         ),
@@ -293,11 +301,11 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("return wiped and self.elections.without_epochs", "return wiped", "epochs do not tell who leads again"),
         ("known = known and not any(self._may_lead_empty_again(n)", "known = known and not any(False", "all is seen"),
         ('["injecting_ns"] >= begins_ns', '["injecting_ns"] >= BEFORE', "a disk lost before a term was lost in it"),
-        (" or self._doubt_of_commit(ruling, happened)", "", "what was told without epochs is sure or nothing"),
+        (" or self._doubt_of_commit(ruling, happened)", "", "what was reported without epochs is sure or nothing"),
         ("and not self.wiped\n", "and Has.WIPED not in self.state.values()\n", "a wipe is forgotten"),
-        (" if self._reported_out(broker, sent)}", "}", "who fetched nothing was told to be out"),
+        (" if self._reported_out(broker, sent)}", "}", "who fetched nothing was reported to be out"),
         ("return not self._isrs_come_late or any(", "return any(", "who fetched nothing needs a report"),
-        ("if leader in self.rejoining:", "if False:", "who joined untold took what others lost"),
+        ("if leader in self.rejoining:", "if False:", "who joined unseen took what others lost"),
         (
             "frozenset() if in_sync is None else in_sync.every",
             "frozenset() if in_sync is None else in_sync.any",
@@ -398,10 +406,10 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "False",
             "an election perhaps under a fault is accused",
         ),
-        ("self.elections.isr_missed(n) or self.elections.told_late(n) or", "", "an unreported ISR was as before"),
+        ("self.elections.isr_missed(n) or self.elections.reported_late(n) or", "", "an unreported ISR was as before"),
         (
-            "or self.elections.told_late(n) or self._either(n)",
-            "or self.elections.told_late(n)",
+            "or self.elections.reported_late(n) or self._either(n)",
+            "or self.elections.reported_late(n)",
             "the first of two ISRs is the last",
         ),
         (
@@ -452,7 +460,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "its own epoch did not survive",
         ),
         ("len(before.isr) >= least", "len(before.isr) > least", "an ISR of min.insync.replicas has an ELR"),
-        ("or told_ns - before.from_ns < self.elections.lag_ns:", "or False:", "an ISR of a moment is the last"),
+        ("or reported_ns - before.from_ns < self.elections.lag_ns:", "or False:", "an ISR of a moment is the last"),
         (
             "known is not None and known <= last_ns and",
             "known is not None and",
@@ -477,8 +485,8 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "a report of before the restart tells of after",
         ),
         (
-            "elections.last_told_ns(number) - elections.lag_ns",
-            "elections.last_told_ns(number) + elections.lag_ns",
+            "elections.last_reported_ns(number) - elections.lag_ns",
+            "elections.last_reported_ns(number) + elections.lag_ns",
             "a restart just before the term is none",
         ),
         (
@@ -633,7 +641,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("first if first == last and", "first if", "whoever coordinates before a cut does so after it"),
         ("n >= 0 and at_ns - self._at[n] <= FRESH_NS", "n >= 0", "whoever coordinated a group coordinates it still"),
         ("if 2 * count > brokers", "if count", "what one broker names is the coordinator"),
-        ("if at_ns - since <= FRESH_NS)", ")", "what a broker told before it fell silent counts"),
+        ("if at_ns - since <= FRESH_NS)", ")", "what a broker reported before it fell silent counts"),
         ("    if perhaps:", "    if False:", "what may have reached a coordinator did not"),
         ("bool(acted_on(row)) or stops(row)", "bool(acted_on(row))", "a broker that stopped otherwise did not stop"),
         ("(records[first[n] : last[n]] != ids[n]).any()", "True", "its own end excuses it"),
@@ -756,7 +764,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         (
             "if known.lag_ns <= FRESH_NS and not known.unheard(",
             "if not known.unheard(",
-            "an ISR that is told late is told at once",
+            "an ISR that is reported late is reported at once",
         ),
         ("if made == {number} and not missed]", "]", "another's request was this election's"),
         (
@@ -847,14 +855,14 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "meeting(led_ns + 1, NEVER)",
             "a leader that stopped later led twice",
         ),
-        ("any(own or to <= span.from_ns for", "any(True for", "what was told late is told of a new term"),
+        ("any(own or to <= span.from_ns for", "any(True for", "what was reported late is reported of a new term"),
         ("if begins or (again and (own or not any_own)):", "if begins or again:", "nobody tells late who leads"),
         (
             "in heard([s for s in spans if s.leader < 0], quiet))",
             "in spans if span.leader < 0)",
             "nobody led in a silence",
         ),
-        ("in heard(self.spans, self.silences)", "in self.spans", "a silent broker told of a leader"),
+        ("in heard(self.spans, self.silences)", "in self.spans", "a silent broker reported a leader"),
         (
             "begun, to in self._hidden)",
             "begun, to in self.silences.get(None, ()))",
@@ -866,7 +874,11 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "who never reported itself never led",
         ),
         ("min(term.begins_ns, reported_until_ns[number])", "term.begins_ns", "each broker hears at once that it leads"),
-        ("accumulate(own_until_ns, max)]", "accumulate(own_until_ns)]", "a term that others told began long before"),
+        (
+            "accumulate(own_until_ns, max)]",
+            "accumulate(own_until_ns)]",
+            "a term that others report began long before",
+        ),
         (
             "self.names.get(self.terms[number].leader), to_ns + self.lag_ns",
             "self.names.get(self.terms[number].leader), to_ns",
@@ -904,7 +916,11 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ("(begins <= until_ns) & (sent_ns <= ends)", "(begins <= until_ns)", "a leader acknowledges after its end"),
         ("any(n >= after and since <= until_ns", "any(since <= until_ns", "an unseen leader of before had its record"),
-        ("LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS", "LAG_NS", "before 2.7 an ISR is told at once"),
+        (
+            "LAG_NS if configuration.tells_isr_at_once else _LATE_LAG_NS",
+            "LAG_NS",
+            "before 2.7 ISRs are reported at once",
+        ),
         (
             "later or current.to_ns < any_last.from_ns else",
             "current.to_ns < any_last.from_ns else",
@@ -941,7 +957,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("pc.less_equal(", "pc.less(", "a leader's own high watermark does not count"),
         ("highest[1:] > highest[:-1]", "highest[1:] >= highest[:-1]", "a high watermark that stands still rises"),
         ("at[np.maximum(last, 1) - 1]", "at[last]", "an answer is as new as its report"),
-        ("at[new], highest[new], at[last], still", "at[new], highest[new], at[new], still", "it was told once"),
+        ("at[new], highest[new], at[last], still", "at[new], highest[new], at[new], still", "it was reported once"),
     ),
     "evidence": (
         ("early = tuple(self._acknowledged_early(case))", "early = ()", "one that came too early decides for the next"),
@@ -1190,7 +1206,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             "False",
             "an ISR that comes back is known",
         ),
-        ("or self._first_told[isr_of(report)] == report.from_ns", "", "what nobody reported before may be old"),
+        ("or self._first_reported[isr_of(report)] == report.from_ns", "", "what nobody reported before may be old"),
         (
             "(one.observer, isr_of(one)) == (report.observer, isr) and one.from_ns < report.from_ns",
             "False",

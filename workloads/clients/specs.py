@@ -1,4 +1,4 @@
-"""What each client is told: the specs of producers, of producers of transactions, and of consumers."""
+"""What each client is given: the specs of producers, of producers of transactions, and of consumers."""
 
 from typing import ClassVar, Literal
 

@@ -24,11 +24,11 @@ def machines_of(cluster: ClusterSpec) -> Iterable[str]:
         return (f"machines of {inventory}",)  # Such an inventory is refused before any cluster starts.
 
 
-def machines_told_apart(clusters: Sequence[ClusterSpec]) -> None:
+def check_machines(clusters: Sequence[ClusterSpec]) -> None:
     """Check that a machine has the same address in all inventories. Raises ScenarioError."""
     named = [own for cluster in clusters if (own := own_spec(cluster, SshSpec)).machines is not None]
     if named:
-        from harness.providers.ssh.apart import told_apart
+        from harness.providers.ssh.apart import check_addresses
         from harness.providers.ssh.provider import say
 
-        told_apart(named, say)
+        check_addresses(named, say)

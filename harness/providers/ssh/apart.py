@@ -12,7 +12,7 @@ from harness.providers.ssh.machine import KnownHosts
 from harness.providers.ssh.spec import SshSpec
 
 
-def told_apart(clusters: Sequence[SshSpec], report: Callable[[str], None]) -> None:
+def check_addresses(clusters: Sequence[SshSpec], report: Callable[[str], None]) -> None:
     """Check that all inventories, if there are several, give each machine one address. A machine that does not answer
     is left to the runs that need it. ``report`` gets a line for each host key that is accepted.
 

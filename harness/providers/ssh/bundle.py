@@ -18,7 +18,7 @@ from harness.providers.ssh.machine import Broken, Machine
 from harness.providers.ssh.text import KAFKA, MachinePaths
 from harness.resources import recipes
 
-#: Bytes that are read and sent at once. A choice: few calls for 100 MB, and progress is told in time on a slow line.
+#: Bytes that are read and sent at once. A choice: few calls for 100 MB, and timely progress on a slow line.
 _CHUNK = 1 << 18
 
 #: How many connections may break while one file is copied. Each continues where the last one ended.

@@ -10,7 +10,7 @@ import pytest
 from harness.cli import codes
 from harness.cli.backends import Backends
 from harness.core.errors import ScenarioError
-from harness.providers.catalogue import PROVIDERS, composed, told_apart
+from harness.providers.catalogue import PROVIDERS, check_names, composed
 from harness.providers.ssh.apart import two_addresses
 from harness.providers.ssh.inventory import Inventory
 from harness.providers.ssh.looking import MachineFacts
@@ -67,7 +67,7 @@ def write(lab: Lab, name: str, address: str, port: int | None = None) -> str:
 
 
 def look(*inventories: str) -> None:
-    told_apart([composed(PROVIDERS).model_validate({"machines": one}) for one in inventories])
+    check_names([composed(PROVIDERS).model_validate({"machines": one}) for one in inventories])
 
 
 def test_a_machine_that_two_inventories_name_by_two_addresses_is_refused(lab: Lab) -> None:
@@ -102,7 +102,7 @@ def test_a_new_key_is_accepted_where_one_of_the_runs_of_its_inventory_says_so(la
     assert lab.known.read_text() == "", "nobody said so: it does not answer"
     named = [{"machines": left}, {"machines": left, "accept_new": True}, {"machines": right, "accept_new": True}]
     with pytest.raises(ScenarioError, match="are one machine"):
-        told_apart([composed(PROVIDERS).model_validate(own) for own in named])
+        check_names([composed(PROVIDERS).model_validate(own) for own in named])
     assert len(lab.known.read_text().splitlines()) == 2
 
 
