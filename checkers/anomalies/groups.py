@@ -114,11 +114,13 @@ def skipping_starts_in(positions: pa.Table, requests_are_recorded: bool) -> list
     """
     # At the same time, a request of a commit counts before an assignment.
     rows = sorted(positions.to_pylist(), key=lambda row: (row["at_ns"], row["event"] == PositionEvent.ASSIGN))
-    groups: dict[tuple[str, int], _Standing] = {}
+    groups: dict[tuple[str, int], _CommittedOffset] = {}
     found = []
     for row in rows:
         offset, member = row["offset"], (row["reader"], row["incarnation"])
-        group = groups.setdefault((row["topic"], row["partition"]), _Standing(0 if requests_are_recorded else None))
+        group = groups.setdefault(
+            (row["topic"], row["partition"]), _CommittedOffset(0 if requests_are_recorded else None)
+        )
         match row["event"]:
             case PositionEvent.COMMITTING:
                 group.asked(member, offset)
@@ -146,8 +148,8 @@ class _Tenure:
 
 
 @dataclass
-class _Standing:
-    """The furthest offset at which a group can stand in a partition, None if unknown.
+class _CommittedOffset:
+    """The furthest committed offset that a group can have in a partition, None if unknown.
 
     ``requested``: by whom, and at which offset. ``left_open``: those of them that were not answered before the member's
     next assignment. An answer that may be meant for one of these says nothing of that assignment.

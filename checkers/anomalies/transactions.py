@@ -96,7 +96,7 @@ def fractured(history: History) -> DataFrame | None:
     Returns: RECORD, transaction, outcome, records, found, nth (1 for the first missing record of a transaction),
     read_epoch, first_read_ns and last_read_ns (as for ``lost``)
     """
-    return _missing(history, standing(history).where("0 < found and found < records"))
+    return _missing(history, records_found(history).where("0 < found and found < records"))
 
 
 def committed_lost(history: History) -> DataFrame | None:
@@ -106,7 +106,7 @@ def committed_lost(history: History) -> DataFrame | None:
     judged. Guarantee: once the coordinator has answered, the transaction is committed for good (KIP-98, 5.2.4); its
     records are not lost as long as one in-sync replica lives. Returns: as for ``fractured``
     """
-    return _missing(history, standing(history).where("outcome = 'ok' and found = 0 and records = written"))
+    return _missing(history, records_found(history).where("outcome = 'ok' and found = 0 and records = written"))
 
 
 def hanging_transaction(history: History) -> DataFrame:
@@ -129,7 +129,7 @@ def hanging_transaction(history: History) -> DataFrame:
     return history.local(pa.Table.from_pylist(rows, _HANGING))
 
 
-def standing(history: History) -> DataFrame:
+def records_found(history: History) -> DataFrame:
     """How many records of each transaction with a requested commit are in the final read_committed log. (Without a
     final read: how many the consumers got, and how many they skipped.)
 
@@ -140,11 +140,11 @@ def standing(history: History) -> DataFrame:
     judged), found, missing (the records not found, as structs)
     """
     if history.run_file.configuration.isolation_level != "read_committed":
-        return _standing(history, history.transactions.where("false"))
-    return _standing(history, with_asked(history).where("asked"))
+        return _records_found(history, history.transactions.where("false"))
+    return _records_found(history, with_asked(history).where("asked"))
 
 
-def _standing(history: History, asked: DataFrame) -> DataFrame:
+def _records_found(history: History, asked: DataFrame) -> DataFrame:
     if history.run_file.final_read:
         log = "phase = 'final'"
         ends = history.log_ends.select(*PARTITION, "log_start", "complete")
@@ -202,7 +202,7 @@ def report(history: History) -> dict[str, Any]:
     [totals] = (
         with_asked(history).agg(*(F.expr(f"count_if({sql})").alias(name) for name, sql in counts.items())).collect()
     )
-    unknown = standing(history).where("outcome = 'info'")
+    unknown = records_found(history).where("outcome = 'info'")
     [resolved] = unknown.agg(
         F.expr("count_if(found = written)").alias("whole"),
         F.expr("count_if(found = 0 and records = written)").alias("absent"),

@@ -1129,7 +1129,11 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
             'row["event"] != PositionEvent.ASSIGN))',
             "a request at the time of an assignment comes too late",
         ),
-        ("_Standing(0 if requests_are_recorded else None)", "_Standing(None)", "nobody began at the log start"),
+        (
+            "_CommittedOffset(0 if requests_are_recorded else None)",
+            "_CommittedOffset(None)",
+            "nobody began at the log start",
+        ),
         ("and offset > group.furthest:", "and offset >= group.furthest:", "who goes on there passes something over"),
         (
             "self.left_open |= {(member, asked) for asked in before.open}",
