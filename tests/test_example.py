@@ -47,7 +47,7 @@ def test_it_is_judged_as_it_was_when_it_was_recorded(example: Path, of_corpus: C
     assert verdict["anomalies"]["lost"]["standing"] == "permitted"
 
 
-def test_no_lost_record_is_told_to_be_in_no_anomaly(example: Path, kafka_trial: Invoke) -> None:
+def test_no_lost_record_is_shown_as_in_no_anomaly(example: Path, kafka_trial: Invoke) -> None:
     [lost] = json.loads((example / VERDICT_FILE).read_text())["anomalies"]["lost"]["examples"][:1]
     known = kafka_trial("explain", example, "--record", lost["record_id"]).out
     assert "    anomaly:  lost, rewritten_offset, vanished (permitted)\n" in known

@@ -87,7 +87,7 @@ def test_an_old_python_is_passed_over_for_a_newer_one_beside_it(machine: Machine
     assert machine.put("python3", "exit 1").put("python3.12", newer).setup() == (0, [])
 
 
-def test_where_every_python_is_old_it_is_told(machine: Machine) -> None:
+def test_where_every_python_is_old_the_error_says_so(machine: Machine) -> None:
     code, said = machine.put("python3", "exit 1").setup()
     assert code == 1
     assert said == ["not on this machine: python3 python3-venv (Debian's names). Install them and run this again."]
@@ -97,7 +97,7 @@ def test_where_every_python_is_old_it_is_told(machine: Machine) -> None:
     )
 
 
-def test_a_user_who_may_not_talk_to_docker_is_told_how_to(machine: Machine) -> None:
+def test_a_user_who_may_not_talk_to_docker_learns_how_to(machine: Machine) -> None:
     refused = 'case "$1" in compose) exit 0 ;; esac; echo "permission denied while trying to connect" >&2; exit 1'
     code, said = machine.put("docker", refused).setup()
     assert code == 1

@@ -338,7 +338,7 @@ def test_a_broker_that_is_back_in_the_isr_of_another_could_be_elected(fault: str
 
 
 @pytest.mark.parametrize(("healed", "faulted"), [("29.1", True), ("29", False), ("", True)])
-def test_a_cut_counts_until_it_is_told_in_the_isr_a_lag_later(healed: str, faulted: bool) -> None:
+def test_a_cut_counts_until_a_lag_after_the_broker_is_reported_in_the_isr(healed: str, faulted: bool) -> None:
     assert passed_over(f"fault f b2 20..{healed} kind=isolate").isr_faulted(1) is faulted
 
 
@@ -654,7 +654,7 @@ def test_who_was_dead_all_the_time_did_not_lead_unseen(b2: str, faulted: bool) -
     ],
     ids=["told late", "cut off since", "told at once", "cut off for so long"],
 )
-def test_where_an_isr_is_told_late_another_may_have_joined_it(
+def test_another_broker_may_have_joined_an_isr_that_is_reported_late(
     settings: dict[str, str], cut: list[str], faulted: bool
 ) -> None:
     """b1, alone in the ISR for 80 s as is told, was stopped; b3 was elected, and not b2."""
@@ -664,7 +664,7 @@ def test_where_an_isr_is_told_late_another_may_have_joined_it(
 
 
 @pytest.mark.parametrize(("cut", "faulted"), [("48..190", True), ("50..190", False)])
-def test_an_isr_that_is_told_late_was_that_when_it_was_told_first(cut: str, faulted: bool) -> None:
+def test_an_isr_that_is_reported_late_held_when_it_was_first_reported(cut: str, faulted: bool) -> None:
     """Kafka 2.6: b1 is alone in the ISR as is told from 50 s on; b2 is cut off from b1, and was not elected."""
     led = [
         *saw("b1,b2,b3", "0..49", 1, 0, "1,2"),
@@ -680,7 +680,9 @@ def test_an_isr_that_is_told_late_was_that_when_it_was_told_first(cut: str, faul
     ("version", "joined", "faulted"),
     [("2.6.0", 26, False), ("2.6.0", 23, True), ("2.7.0", 26, False), ("2.7.0", 23, False)],
 )
-def test_who_is_told_anew_in_the_isr_after_a_heal_is_back(version: str, joined: int, faulted: bool) -> None:
+def test_a_broker_that_is_reported_in_the_isr_again_after_a_heal_is_back(
+    version: str, joined: int, faulted: bool
+) -> None:
     """b2 was cut off until 24 s, and is told in the ISR from some time on. (Where ISRs are told late, one that was told
     before the heal may be that of before the cut.)"""
     led = [*saw("b1,b3", "0..9", 1, 0, "1,2"), *saw("b1,b3", f"10..{joined - 1}", 1, 0, "1")]

@@ -356,7 +356,7 @@ def test_a_run_without_length_is_one_slice() -> None:
     assert acknowledged_again([rows], [], [], known, _nothing_acted, {}, 0) == {}
 
 
-def test_where_nobody_told_who_led_nothing_is_shown() -> None:
+def test_nothing_is_shown_where_nobody_reported_a_leader() -> None:
     rows = pa.Table.from_pylist(
         [{"topic": "other", "partition": 0, "invoked_ns": 1, "completed_ns": 2, "offset": 3}], _SENT
     )

@@ -206,7 +206,7 @@ def test_it_is_in_sync_until_another_report_says_otherwise() -> None:
     assert told(silent + isr("b2", 0, 100, 1, 1, 2), fault(19, 30, "b3"), own=own) == {}
 
 
-def test_what_a_broker_told_that_was_cut_off_keeps_nobody_in_sync_but_the_leader_itself_does() -> None:
+def test_reports_of_a_broker_that_was_cut_off_keep_nobody_in_sync_but_those_of_the_leader_do() -> None:
     stale, hit = isr("b4", 0, 40, 1, 1, 2, 3), fault(19, 30, "b3")
     own = acknowledged((1, 1.5, 1), (20, 21, 1))
     assert told(LEFT + stale, hit, own=own) == {2: 1}
@@ -234,7 +234,7 @@ def test_where_two_lead_the_fewest_of_either_count() -> None:
     assert told(both, fault(15, 30, "b1")) == {1: 6, 2: 9}
 
 
-def test_where_nobody_told_an_isr_it_is_not_known() -> None:
+def test_an_isr_that_nobody_reported_is_not_known() -> None:
     assert told(isr("b1", 0, 10, 1, 1, 2, 3), fault(20, 25, "b1")) == {NOT_KNOWN: 5}
     assert told([], fault(20, 25, "c1")) == {NOT_KNOWN: 5}
 

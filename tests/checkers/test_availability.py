@@ -235,7 +235,7 @@ def test_a_chart_has_at_most_600_buckets(seconds: int, bucket: int) -> None:
     [([-1e-9], [1]), ([-3], [1]), ([-3, 2], [1, 0, 1])],
     ids=["unknown", "before", "before and after"],
 )
-def test_what_is_told_of_before_the_origin_is_in_the_first_bucket(seconds: list[float], chart: list[int]) -> None:
+def test_what_happened_before_the_origin_is_in_the_first_bucket(seconds: list[float], chart: list[int]) -> None:
     """Jepsen tells -1 where it knows no time."""
     ends = (int(at * SECOND) for at in seconds)
     assert per_bucket(line(*(acked(at, at) for at in ends), bin_ns=SECOND), SECOND) == (SECOND, chart)
@@ -294,7 +294,7 @@ def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_where_the_order_within_a_bin_decides_it_is_told_how_long_a_stretch_may_have_lasted(
+def test_where_the_order_within_a_bin_decides_the_longest_possible_stretch_is_reported(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     history = by_hand(

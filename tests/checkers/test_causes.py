@@ -126,7 +126,7 @@ def test_leaders_partitions_and_distances_part_runs(found: Runs) -> None:
 
 
 @pytest.mark.heavy
-def test_duplicates_are_told_with_where_they_stand_again(found: Runs) -> None:
+def test_duplicates_are_reported_with_their_second_place(found: Runs) -> None:
     [run] = found("send a info t1..2", "final a @0", "final a @7", "end 0..8", "saw b1 @1 leader=1 epoch=0 isr=1,2,3")[
         "duplicated"
     ]
@@ -136,7 +136,7 @@ def test_duplicates_are_told_with_where_they_stand_again(found: Runs) -> None:
     )
 
 
-def test_the_biggest_are_told_and_equal_ones_in_the_order_of_their_places() -> None:
+def test_the_biggest_are_reported_and_equal_ones_in_the_order_of_their_places() -> None:
     many = [record_range(1000 * n, 1000 * n + n % 3) for n in range(40)]
     first = biggest(reversed(many))
     assert len(first) == MOST_RUNS
@@ -218,7 +218,9 @@ def test_the_biggest_are_told_and_equal_ones_in_the_order_of_their_places() -> N
         ),
     ],
 )
-def test_a_run_is_told_from_what_was_seen(anomaly: str, run: RecordRange, led: list, faults: list, says: str) -> None:
+def test_what_was_seen_gives_the_report_of_a_run(
+    anomaly: str, run: RecordRange, led: list, faults: list, says: str
+) -> None:
     text = sentence(BY_NAME[anomaly], facts(run, led, SEEN, faults, NAMES))
     assert says in text
     assert "in vain" not in text
@@ -229,7 +231,7 @@ def test_what_comes_in_runs_is_looked_for() -> None:
 
 
 @pytest.mark.long
-def test_the_recorded_run_is_told_as_it_was(of_corpus: Callable[[str], Judged]) -> None:
+def test_the_recorded_run_is_reported_as_it_was(of_corpus: Callable[[str], Judged]) -> None:
     verdict = of_corpus("recorded jepsen-2013 unclean-election").verdict
     assert verdict is not None
     lost = verdict.anomalies["lost"]

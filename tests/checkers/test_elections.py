@@ -210,7 +210,7 @@ def test_who_asked_its_leader_nothing_joined_no_isr(faults: Sequence[str], stand
     assert decided("send r ok @5 t15..15.5", *lines, **ALONE).standing is standing
 
 
-def test_who_was_in_every_isr_that_was_told_must_have_had_it_cut_off_or_not() -> None:
+def test_a_broker_that_was_in_every_reported_isr_must_have_had_it_cut_off_or_not() -> None:
     """It was acknowledged too early."""
     lines = alone_since("5..15 from=b1 to=b2,b3 plane=all", isr="1,2,3")
     assert decided("send r ok @5 t8..12", *lines, **UNCLEAN).standing is VIOLATION
@@ -396,9 +396,7 @@ def joining(joined: str, restarted: str) -> list[str]:
     ],
     ids=["before its wipe, told late", "and it was up soon", "after it"],
 )
-def test_a_wiped_disk_is_filled_by_who_joins_after_it_and_not_by_what_is_told_late(
-    lines: list[str], standing: Standing
-) -> None:
+def test_a_wiped_disk_is_filled_by_a_later_join_and_not_by_a_late_report(lines: list[str], standing: Standing) -> None:
     assert decided(*lines, unclean_election=False).standing is standing
 
 
@@ -415,7 +413,9 @@ def dead_in_the_isr(restarted: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("restarted", "standing"), [("25", PERMITTED), ("20.5", UNDECIDED)], ids=["dead", "up"])
-def test_a_wiped_disk_of_a_dead_broker_that_is_told_in_the_isr_stays_empty(restarted: str, standing: Standing) -> None:
+def test_a_wiped_disk_of_a_dead_broker_that_is_reported_in_the_isr_stays_empty(
+    restarted: str, standing: Standing
+) -> None:
     assert decided(*dead_in_the_isr(restarted), unclean_election=False).standing is standing
 
 
@@ -553,7 +553,7 @@ def test_it_is_over_when_the_final_read_begins() -> None:
     assert over_ns(run.model_copy(update={"phases": phases[:1]}), 20) == 20
 
 
-def test_an_election_may_have_come_after_the_last_that_was_told_and_before_the_final_read() -> None:
+def test_an_election_may_have_come_after_the_last_report_and_before_the_final_read() -> None:
     told = by_hand("send r ok @5 t10..11", *nothing_took_it("30"))
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
     for over, standing in ((20, VIOLATION), (33, VIOLATION), (34, UNDECIDED)):
@@ -797,7 +797,7 @@ def test_a_leader_that_was_silent_may_acknowledge_once_more_when_it_answers_agai
     assert found.term == (None if len(leaders) > 1 else 1)
 
 
-def test_a_leader_that_only_others_told_of_may_acknowledge_when_it_answers_again() -> None:
+def test_a_leader_that_only_others_reported_may_acknowledge_when_it_answers_again() -> None:
     seen = [
         *saw("b1", "0..10", 3, 0, "1,2,3"),
         *saw("b2,b3", "0..10", 3, 0, "1,2,3"),
@@ -939,7 +939,7 @@ def test_who_led_before_the_first_report_may_go_on_until_it_knows_of_the_next(
     ],
     ids=["told by others", "soon after", "another led", "after it told so itself"],
 )
-def test_without_epochs_the_first_term_had_begun_when_others_told_of_no_other(
+def test_without_epochs_the_first_term_had_begun_when_others_reported_no_other(
     others: Sequence[str], when: str, standing: Standing
 ) -> None:
     """b1 itself is first heard at 2 s."""
@@ -957,7 +957,7 @@ def test_an_election_by_hand_made_the_term_that_began_within_a_lag_of_it(over: s
 
 
 @pytest.mark.parametrize(("told", "standing"), [("27..30", PERMITTED), ("40..45", UNDECIDED), ("32..35", UNDECIDED)])
-def test_an_election_by_hand_made_a_term_that_nobody_told_before_or_the_next(told: str, standing: Standing) -> None:
+def test_an_election_by_hand_made_a_term_that_nobody_reported_before_or_the_next(told: str, standing: Standing) -> None:
     """b2, of the ISR, leads in epoch 1; at 31 s an election by hand makes b3 the leader, as is told from 32 s on."""
     lines = [*saw("b1", "0..20", 1, 0, "1,2"), *saw("b2,b3", "0..25", 1, 0, "1,2"), "fault k b1 20..90 kind=kill"]
     lines += [
@@ -992,7 +992,7 @@ WENT_ON = ["final a @6 e0", "final b @7 e3", "send late ok @8 t50..51", "end 0..
         *("a hole", "somebody told on"),
     ],
 )
-def test_what_was_acknowledged_when_nobody_told_anything_any_more_may_be_of_an_unseen_leader(
+def test_what_was_acknowledged_after_the_last_report_may_be_of_an_unreported_leader(
     when: str, more: Sequence[str], settings: dict[str, Any], standing: Standing
 ) -> None:
     """The final log has b1's epoch beyond it: no election took it from b1, but another may have written it."""
@@ -1013,7 +1013,7 @@ def test_what_was_acknowledged_when_nobody_told_anything_any_more_may_be_of_an_u
     ],
     ids=["amid", "before", "shortly after", "after", "nobody led in that epoch", "nobody led in another"],
 )
-def test_what_was_acknowledged_around_an_epoch_that_nobody_told_may_be_of_its_leader(
+def test_what_was_acknowledged_around_an_unreported_epoch_may_be_of_its_leader(
     when: str, told: Sequence[str], standing: Standing
 ) -> None:
     seen = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21..60", 2, 2, "2"), *told]
@@ -1054,7 +1054,7 @@ def test_a_term_may_have_begun_in_a_silence_before_it_was_seen() -> None:
     [([], VIOLATION), (["fault cut b3 3..30 kind=isolate"], UNDECIDED), (["fault cut b3 3..30 kind=kill"], UNDECIDED)],
     ids=["it knows", "it may not know", "dead, it tells nothing new"],
 )
-def test_an_isr_that_is_told_by_one_that_may_not_know_makes_nobody_a_holder(
+def test_an_isr_that_is_reported_by_a_broker_that_may_not_know_makes_nobody_a_holder(
     fault: list[str], standing: Standing
 ) -> None:
     """b2 tells that b1 is alone in the ISR when r is written, and later nothing; b3 tells another ISR after that."""
@@ -1092,7 +1092,7 @@ def test_what_went_with_all_disks_needs_no_place() -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_what_others_told_last_is_found_as_by_a_walk_through_all(seed: int) -> None:
+def test_the_last_reports_of_others_are_those_that_a_walk_through_all_finds(seed: int) -> None:
     random = Random(seed)
     seen = [
         Span("b1", "trial", 0, begun, begun + random.randrange(9), random.randrange(3), random.randrange(2), ())
@@ -1170,7 +1170,7 @@ def test_where_an_older_epoch_goes_on_the_next_leader_took_it() -> None:
 
 @pytest.mark.parametrize("told", ["40..41", "24..24"], ids=["late", "at once"])
 @pytest.mark.parametrize("last", ["22", "24"], ids=["nobody told for a while", "others went on telling"])
-def test_a_leader_that_is_told_late_began_before_the_next_one(told: str, last: str) -> None:
+def test_a_leader_that_is_reported_late_began_before_the_next_one(told: str, last: str) -> None:
     """b2 was elected after 22 s and cut off; b3 leads since 25 s, and b1 since 45 s. b2's log goes on above r."""
     lines = [
         *saw("b1,b3", f"0..{last}", 1, 0, "1,2,3"),
@@ -1259,7 +1259,7 @@ def test_all_changes_at_the_times_at_which_a_term_begins_or_is_over_or_goes_on_o
     assert {*times} <= {*elections.moments.tolist()}
 
 
-def test_a_high_watermark_that_one_told_who_is_no_broker_is_none_of_a_leader() -> None:
+def test_a_high_watermark_from_an_observer_that_is_no_broker_is_not_a_leaders() -> None:
     known = evidence(by_hand("saw someone @1 leader=0 epoch=0 isr=0 high=7")).elections[TRIAL]
     assert known.committed_ns(0, 5) is None
 

@@ -320,7 +320,9 @@ def test_an_acknowledgement_counts_in_its_own_partition_alone(of_copies: Outcome
 
 @pytest.mark.parametrize("other", OTHER_EPOCHS)
 @pytest.mark.heavy
-def test_of_a_rewritten_offset_no_epoch_is_told_where_deliveries_have_not_one(other: str, of_copies: Outcomes) -> None:
+def test_a_rewritten_offset_has_no_epoch_where_deliveries_do_not_have_one_epoch(
+    other: str, of_copies: Outcomes
+) -> None:
     found = of_copies[copied("ok @1 t4..45", other)]["rewritten_offset"]
     assert (found.count, found.standing) == (1, UNDECIDED)
     [row] = found.rows

@@ -158,7 +158,7 @@ def test_partitions_share_a_finding_where_one_event_took_both(
     assert sorted(places(made({"lost": ranges}, faults))) == apart
 
 
-def test_lost_disks_are_told_with_the_faults_that_wiped_them() -> None:
+def test_lost_disks_are_reported_with_the_faults_that_wiped_them() -> None:
     rows = [
         {"injection": "slow", "injecting_ns": 5 * SECOND, "healed_ns": 40 * SECOND, "effective": True},
         {"injection": "wipe1", "injecting_ns": 10 * SECOND, "healed_ns": 15 * SECOND, "effective": True},
@@ -227,7 +227,7 @@ def test_an_anomaly_that_no_record_decides_is_a_finding_of_its_own() -> None:
     assert found[1].runs == [{"standing": "permitted", **runs[0], "anomalies": {"duplicated": 2}}]
 
 
-def test_of_very_many_runs_some_are_told_and_all_are_counted() -> None:
+def test_of_very_many_runs_some_are_reported_and_all_are_counted() -> None:
     [one] = made({"lost": [part(n * 100, n * 100 + n, elected(20)) for n in range(MOST_RUNS + 5)]})
     assert (len(one.runs), one.more_runs) == (MOST_RUNS, 5)
     assert one.anomalies == {"lost": sum(n + 1 for n in range(MOST_RUNS + 5))}
@@ -244,7 +244,7 @@ def test_the_run_that_breaks_a_promise_is_shown_before_bigger_ones_that_are_perm
     assert one.evidence
 
 
-def test_of_very_many_places_of_which_nobody_knows_the_smallest_are_told_as_one() -> None:
+def test_of_very_many_places_without_a_known_cause_the_smallest_are_reported_as_one() -> None:
     found = made({"lost": [part(n * 100, n * 100 + n, UNSURE) for n in range(MOST_UNKNOWN + 3)]})
     assert len(found) == MOST_UNKNOWN + 1
     assert {"lost": 1 + 2 + 3} in [one.anomalies for one in found]

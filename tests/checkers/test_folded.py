@@ -97,7 +97,7 @@ def test_and_from_what_was_committed_when_others_were_in_sync() -> None:
     assert alone_and_together(known, LOST, rows) == ([VIOLATION, UNDECIDED], [VIOLATION, UNDECIDED])
 
 
-def test_and_from_what_its_leader_told_to_be_committed_in_a_later_term() -> None:
+def test_and_from_what_its_leader_reported_as_committed_in_a_later_term() -> None:
     lines = [
         *saw("b1", "0..14", 1, 0, "1,2"),
         *saw("b1", "15..17", 1, 1, "1,2"),

@@ -102,7 +102,7 @@ def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
 
 
-def test_a_missed_record_is_told_with_its_send_and_how_far_the_group_had_committed(
+def test_a_missed_record_is_reported_with_its_send_and_how_far_the_group_had_committed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     write(tmp_path, [by_hand(*ABC, "final b @1", "live a @0 r1 t5", "place commit r1 @2 t6")], grouped=True)

@@ -309,7 +309,7 @@ def test_whoever_may_be_eligible_beside_the_isr_had_to_be_elected(isr: str, elr:
     [("elr=", "", UNDECIDED), ("", "", UNDECIDED), ("elr=", "elr=2", UNDECIDED), ("elr=", "elr=", PERMITTED)],
     ids=["told before", "never told", "another", "nobody"],
 )
-def test_an_elr_that_was_told_beside_the_same_isr_before_another_is_not_that_of_the_election(
+def test_an_elr_that_was_reported_with_the_same_isr_before_another_is_not_that_of_the_election(
     first: str, last: str, standing: Standing
 ) -> None:
     """b2 joined the ISR of b1, and left it below min.insync.replicas: it is eligible, whether that was told or not."""
@@ -421,7 +421,7 @@ def test_a_leader_that_is_halted_or_cut_off_widens_no_isr(version: str, fault: s
 
 
 @pytest.mark.parametrize(("elr", "told"), [("elr=", True), ("", False)])
-def test_an_elr_that_was_told_beside_the_only_isr_is_that_of_the_election(elr: str, told: bool) -> None:
+def test_an_elr_that_was_reported_with_the_only_isr_is_that_of_the_election(elr: str, told: bool) -> None:
     led = [
         *saw("b1,b2,b3", "0..20", 1, 0, "1", elr),
         *saw("b2,b3", "21..26", 1, 0, "1"),
@@ -693,11 +693,11 @@ def test_with_acks_1_the_leader_alone_must_have_it_however_long_others_are_in_th
     ],
     ids=["above it", "at it", "the next leader's", "not the leader's", "another partition's"],
 )
-def test_what_its_own_leader_told_to_be_committed_the_whole_isr_must_have(told: str, standing: Standing) -> None:
+def test_the_whole_isr_must_have_what_its_own_leader_reported_as_committed(told: str, standing: Standing) -> None:
     assert decided("send r ok @5 t10..11", *WHOLE, told, *CUT, **ALONE).standing is standing
 
 
-def test_a_high_watermark_told_with_another_epoch_than_its_terms_commits_nothing() -> None:
+def test_a_high_watermark_that_is_reported_with_another_epoch_than_its_terms_commits_nothing() -> None:
     told = by_hand("send r ok @5 t10..11", *WHOLE, "saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=6", *CUT)
     told.rows["observations"][-1]["high_epoch"] = 1
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
@@ -741,7 +741,7 @@ def _of_b3(until: int, leader: int, then: int) -> list[str]:
     ],
     ids=["nobody else led", "another did", "it told less", "nobody did", "another did later", "another did before"],
 )
-def test_without_epochs_nobody_knows_what_was_told_of_it_if_another_leader_may_have_cut_that_log(
+def test_without_epochs_reports_of_it_prove_nothing_if_another_leader_may_have_cut_that_log(
     told: str, more: list[str], at: int, high: int, standing: Standing
 ) -> None:
     seen = [f"saw b1 @{at} leader=1 isr=1,2,3 high={high}"] if told == "high" else []
@@ -762,7 +762,7 @@ def test_nor_if_there_was_a_silence_in_between(silent: int, standing: Standing) 
 
 
 @pytest.mark.parametrize("told", [["high=8"], []], ids=["told", "untold"])
-def test_what_a_leader_told_in_its_next_term_tells_nothing_if_an_unreported_one_led_before_that(
+def test_a_leaders_reports_of_its_next_term_prove_nothing_if_an_unreported_one_led_before_that(
     told: list[str],
 ) -> None:
     """b1 led again, alone, when nobody had led. Only b3 reported that b2 led in between, and b2 may have lacked it."""
@@ -1394,7 +1394,7 @@ def test_who_is_alone_in_the_isr_commits_at_once_unless_that_is_below_the_minimu
 
 
 @pytest.mark.parametrize(("alone", "standing"), [(17, VIOLATION), (20, UNDECIDED)])
-def test_an_isr_that_was_told_for_a_moment_alone_may_not_have_been_the_last(alone: int, standing: Standing) -> None:
+def test_an_isr_that_was_reported_only_for_a_moment_may_not_have_been_the_last(alone: int, standing: Standing) -> None:
     """b3 left the ISR of b1, which was killed right after it was last heard; b2 may have joined it by then."""
     told = [*saw("b1,b2,b3", f"0..{alone - 1}", 1, 0, "1,3"), *saw("b1,b2,b3", f"{alone}..20", 1, 0, "1")]
     lines = [*told, "fault k b1 20.9..60 kind=kill", *saw("b2,b3", "21..60", 2, 1, "2"), *CUT]
@@ -1441,7 +1441,7 @@ def test_a_gap_in_a_log_of_records_without_epochs_was_cut_by_nothing_whatever_ep
     assert decided(sent, *LONELY, *hole, **UNCLEAN).standing is VIOLATION
 
 
-def test_an_isr_that_is_told_late_proves_nothing_soon() -> None:
+def test_an_isr_that_is_reported_late_proves_nothing_soon() -> None:
     lines = ["send r ok @5 t10..11", "end 0..5", "send late ok @4 t50..51"]
     assert decided(*lines, *without_epochs(LONELY), **UNCLEAN, **OLD).standing is UNDECIDED
     assert decided(*lines, *without_epochs(WHOLE), **UNCLEAN, **OLD).standing is UNDECIDED
@@ -1643,7 +1643,7 @@ def test_what_was_given_below_it_is_not_taken_by_it() -> None:
     assert BEGINNING_GONE.begun_at({1: 5}).cut(0, 4) == (False, None)
 
 
-def test_a_wiped_disk_that_stays_in_every_isr_told_may_have_been_filled_again() -> None:
+def test_a_wiped_disk_that_stays_in_every_reported_isr_may_have_been_filled_again() -> None:
     """One disk after the other was wiped, 10 s apart; each broker was told in the ISR long after its heal."""
     rolling = [
         "send r ok @5 t10..11",
@@ -2098,7 +2098,7 @@ def test_what_is_undecided_of_each_of_two_leaders_may_be_of_either() -> None:
     [("26..41", UNDECIDED), ("25..41", PERMITTED), ("22..41", PERMITTED)],
     ids=["after it", "with it", "before it"],
 )
-def test_who_was_elected_after_a_leader_that_was_told_late_may_not_have_been_in_sync(
+def test_a_broker_that_was_elected_after_a_leader_that_was_reported_late_may_not_have_been_in_sync(
     told: str, standing: Standing
 ) -> None:
     """b2, cut off, acknowledges r alone; b3 is elected. Of the ISR of b2 nobody told before, but that of b1's term."""

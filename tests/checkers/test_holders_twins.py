@@ -178,7 +178,7 @@ def test_who_may_have_acknowledged_it_led_between_its_send_and_its_acknowledgeme
     assert possible_terms(elections, Case(TRIAL, sent_ns, until_ns, True, 5, 5), known.acting(elections)) == terms
 
 
-def test_when_a_marker_was_written_is_not_told_where_nobody_knows_it() -> None:
+def test_when_a_marker_was_written_is_left_out_where_nobody_knows_it() -> None:
     known = evidence(by_hand(*two_terms()))
     each = stories(known, HANGING_TRANSACTION, Case(TRIAL, 10 * SECOND, None, False, 5, 5))
     assert each
@@ -213,7 +213,7 @@ def test_of_what_a_consumer_got_with_an_epoch_and_nobody_acknowledged_no_unseen_
     assert [one.term for one in acknowledged.possible_terms] == [0, 1, None]
 
 
-def test_who_must_have_had_what_is_in_a_hole_of_a_log_without_epochs_is_not_told_of_two_leaders() -> None:
+def test_in_a_log_without_epochs_two_leaders_leave_open_who_must_have_had_what_is_in_a_hole() -> None:
     lines = [line.replace("epoch=0", "").replace("epoch=1", "") for line in WHOLE]
     hole = ["final a @4", "final b @6", "end 0..7"]
     both, first = (
@@ -302,7 +302,7 @@ def delivered_at(lines: list[str]) -> list[int]:
     ],
     ids=["before it joined", "its leader told that it joined", "since it joined", "never"],
 )
-def test_who_is_told_to_join_the_isr_when_its_leader_tells_nothing_more_has_filled_its_disk(
+def test_a_broker_that_is_reported_to_join_the_isr_after_its_leaders_last_report_has_filled_its_disk(
     wipe: list[str], told: list[str], standing: Standing
 ) -> None:
     lines = [
@@ -968,7 +968,7 @@ ALONE_AT_LAST = [
     ],
     ids=["told late", "and cut off afterwards", "by one that may be behind, but had told the other"],
 )
-def test_an_isr_that_is_told_late_is_newer_than_what_the_same_broker_told_before(lines: list[str]) -> None:
+def test_an_isr_that_is_reported_late_is_newer_than_what_the_same_broker_reported_before(lines: list[str]) -> None:
     led = [*ALONE_AT_LAST, *saw("b3", "26..60", 3, 1, "3"), *CUT]
     assert decided("send r ok @5 t15..16", *lines, *led, **UNCLEAN).standing is UNDECIDED
 
@@ -982,7 +982,7 @@ def test_an_isr_that_is_told_late_is_newer_than_what_the_same_broker_told_before
     ],
     ids=["fewer", "the same", "the elected one"],
 )
-def test_an_isr_that_is_told_late_admits_nobody_else_if_it_is_a_part_of_the_other(
+def test_an_isr_that_is_reported_late_admits_nobody_else_if_it_is_a_part_of_the_other(
     late: str, standing: Standing
 ) -> None:
     """b1 and b2, the ISR, are killed; b3 is elected."""
@@ -992,7 +992,7 @@ def test_an_isr_that_is_told_late_admits_nobody_else_if_it_is_a_part_of_the_othe
 
 
 @pytest.mark.parametrize("told", ["25.8", "26.2"])
-def test_nobody_knows_whether_an_election_was_clean_if_another_isr_is_told_late(told: str) -> None:
+def test_nobody_knows_whether_an_election_was_clean_if_another_isr_is_reported_late(told: str) -> None:
     led = [
         *saw("b1", "0..20", 1, 0, "1,3"),
         *saw("b2,b3", "0..25", 1, 0, "1,3"),

@@ -153,7 +153,7 @@ def test_of_each_leader_that_may_have_appended_it_there_is_a_story() -> None:
     assert (26, Why.TOOK, [2]) in stories(*both, **ALONE)[0]
 
 
-def test_where_nobody_knows_whether_a_disk_was_wiped_both_are_told() -> None:
+def test_where_nobody_knows_whether_a_disk_was_wiped_both_stories_are_given() -> None:
     wipe = "fault gone b2 14..16 kind=wipe without=b2 unknown=b2"
     as_known, supposed = stories("send r ok @5 t10..11", *WHOLE, wipe, *CUT, **UNCLEAN)
     assert (14, Why.WIPED, [2]) in supposed
@@ -169,7 +169,7 @@ def test_every_change_has_a_sentence() -> None:
         assert "b1 and b2" in said or "b3 (epoch 7)" in said
 
 
-def test_what_decides_is_what_is_told(tmp_path: Path) -> None:
+def test_what_decides_is_what_is_reported(tmp_path: Path) -> None:
     run = tmp_path / "run"
     write(run, [by_hand(*LOST_ALONE)], unclean_election=True)
     archive = Archive.open(run)
@@ -197,7 +197,7 @@ def test_in_a_hole_nothing_took_it() -> None:
     assert told("send r ok @5 t10..11", *LONELY, *log, **UNCLEAN) == [(11, Why.LED, [1]), (11, Why.NOT_IN_SYNC, [2, 3])]
 
 
-def test_has_is_told_for_each_change() -> None:
+def test_has_is_given_for_each_change() -> None:
     history = by_hand(*LOST_ALONE)
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
     [story] = holders.stories(evidence(history, **UNCLEAN), LOST, case)

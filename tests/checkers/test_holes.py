@@ -57,7 +57,7 @@ def test_each_run_has_a_standing_of_its_own_and_the_anomaly_the_worst(judged: Ju
 
 
 @pytest.mark.heavy
-def test_a_hole_is_told_before_what_is_bigger(judged: Judge) -> None:
+def test_a_hole_is_reported_before_what_is_bigger(judged: Judge) -> None:
     many = [f"send m{n} ok @{n} t{n}..{n + 1}" for n in range(3, 25)]
     verdict = judged(*sent(*"abc"), *many, "final a @0 e0", "final c @2 e0", "end 0..3")
     assert [run["count"] for run in verdict.anomalies["lost"].runs] == [1, 22]
@@ -125,9 +125,7 @@ def test_a_hole_is_what_is_missing_between_records_of_one_epoch(spark: SparkSess
     }
 
 
-def test_of_each_epoch_it_is_told_from_where_to_where_it_stands_and_whether_it_is_broken(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_each_epoch_has_its_first_and_last_offset_and_whether_it_is_broken(spark: SparkSession, tmp_path: Path) -> None:
     two = ["final a @3 e0", "final b @4 e0", "final c @5 e0", "final d @6 e1", "final e @8 e1", "final f @8 e1"]
     uneven = ["final g @1 p1 e2", "final h @2 p1 e2", "final i @6 p1 e2", "final j @7 p1", "final k @8 p1"]
     # As many as there are places, and their offsets as great together.
@@ -231,7 +229,7 @@ def test_a_hole_where_nobody_knows_of_a_record_is_not_valid(judged: Judge) -> No
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("beside", "unmet"), [(False, None), (True, "trial-1 has no record at 1 of its offsets")])
-def test_where_a_record_is_lost_its_hole_is_told_as_that(judged: Judge, beside: bool, unmet: str | None) -> None:
+def test_a_lost_record_is_reported_as_lost_and_not_as_a_hole(judged: Judge, beside: bool, unmet: str | None) -> None:
     """No other log is whole for that."""
     log = ["final a @0 e0", "final c @2 e0", "end 0..3"]
     other = ["send x info @0 t9.. p1", "send y info @2 t9.. p1", "final x @0 e0 p1", "final y @2 e0 p1", "end 0..3 p1"]

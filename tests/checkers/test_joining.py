@@ -159,7 +159,7 @@ def test_who_joins_the_isr_of_a_leader_that_lacks_it_does_not_have_it() -> None:
     assert decided("send r ok @5 t8..8.1", *led, *faults, *log, **ALONE).standing is PERMITTED
 
 
-def test_who_was_told_late_to_join_the_isr_may_have_joined_it_before_a_write_or_after() -> None:
+def test_a_broker_that_was_reported_late_to_join_the_isr_may_have_joined_it_before_a_write_or_after() -> None:
     """A controller of Kafka 2.6 may hear of an ISR a minute later."""
     led = [*saw("b1,b2", "0..8", 1, 0, "1"), *saw("b1,b2", "9..40", 1, 0, "1,2"), *saw("b2", "46..160", 2, 1, "2")]
     log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t150..151", "end 0..7"]
@@ -219,7 +219,7 @@ def test_who_others_reported_in_the_isr_before_its_leader_died_has_what_was_comm
 
 
 @pytest.mark.parametrize(("version", "standing"), [(ZOOKEEPER_2_6, UNDECIDED), (ZOOKEEPER_2_7, PERMITTED)])
-def test_who_joins_sooner_than_isrs_are_told_may_have_what_was_committed(
+def test_a_broker_that_joins_sooner_than_isrs_are_reported_may_have_what_was_committed(
     version: dict[str, Any], standing: Standing
 ) -> None:
     led = [*saw("b1,b2,b3", "5..14", 1, 0, "1"), *saw("b1,b2,b3", "15..30", 1, 0, "1,2")]

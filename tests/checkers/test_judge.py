@@ -504,7 +504,7 @@ def test_a_finder_that_fails_makes_its_own_answer_unknown_and_no_other(spark: Sp
     assert "a defect of the finder" in (tmp_path / CHECKERS_LOG).read_text()
 
 
-def test_a_run_whose_only_finding_could_not_be_told_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_run_whose_only_finder_failed_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @0", "end 0..1")])
     verdict = judge(tmp_path, spark, checkers=failing("lost"))
     assert (verdict.verdict, verdict.expected) == (Judgement.UNKNOWN, False)

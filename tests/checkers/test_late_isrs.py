@@ -41,7 +41,7 @@ def test_who_was_reported_in_sync_may_have_left_the_isr_and_be_elected_uncleanly
     assert decided("send r ok @5 t20..21", *_CUT_OFF, *_LOG, **settings).standing is standing
 
 
-def test_who_is_in_the_isr_that_is_told_first_after_an_election_may_have_joined_since() -> None:
+def test_a_broker_in_the_first_isr_reported_after_an_election_may_have_joined_since() -> None:
     """(It is propagated at the next of the leader's ticks, every 2.5 s: ReplicaManager, IsrChangePropagation.)"""
     lines = [*_CUT_OFF[:-2], *saw("b2,b3", "37..120", 2, 1, "2,3")]
     assert decided("send r ok @5 t20..21", *lines, *_LOG, **UNCLEAN, **OLD).standing is UNDECIDED

@@ -53,7 +53,7 @@ def test_equal_observations_are_one_span_and_each_change_begins_another() -> Non
     ]
 
 
-def test_an_epoch_that_is_not_told_is_another_than_one_that_is() -> None:
+def test_an_epoch_that_is_not_reported_differs_from_one_that_is() -> None:
     lines = [f"saw b1 @{at} leader=1 {told} isr=1" for at, told in enumerate(["", "", "epoch=5", "", "", ""])]
     assert seen(*lines) == [
         *(span("b1", 0, 1, 1, None, (1,)), span("b1", 2, 2, 1, 5, (1,)), span("b1", 3, 5, 1, None, (1,)))
@@ -86,7 +86,7 @@ def test_no_one_two_and_three_observations_are_as_they_are(count: int) -> None:
     assert len(seen(*(f"saw b{n} @1 leader=1 epoch=0 isr=1" for n in range(count)))) == count
 
 
-def test_what_each_broker_told_last_is_its_view_unless_it_fell_silent() -> None:
+def test_the_last_report_of_each_broker_is_its_view_unless_it_fell_silent() -> None:
     told = [span("b2", 0, 9, 1, 0, (1, 2)), span("b1", 0, 4, 1, 0, (1, 2)), span("b1", 5, 9, 1, 0, (1,))]
     assert views([*told, span("b3", 0, 1, 1, 0, (1,))], TRIAL, 6 * SECOND) == [told[2], told[0]]
 
@@ -123,12 +123,12 @@ def test_a_broker_of_the_lowest_id_leads_as_any_other() -> None:
     assert [term.leader for term in leader_terms(told, TRIAL)] == [0, 1]
 
 
-def test_where_no_epoch_is_told_terms_come_as_they_were_seen() -> None:
+def test_without_reported_epochs_terms_come_as_they_were_seen() -> None:
     told = [span("b2", 3, 9, 2, None, (2,)), span("b1", 0, 9, 1, None, (1,))]
     assert leader_terms(told, TRIAL) == [LeaderTerm(1, None, 0), LeaderTerm(2, None, 3 * SECOND)]
 
 
-def test_a_leader_is_elected_out_of_the_isr_that_was_told_last_before_it() -> None:
+def test_a_leader_is_elected_from_the_isr_that_was_last_reported_before_it() -> None:
     told = [
         span("b1", 0, 3, 1, 0, (1, 2)),
         span("b3", 0, 9, 1, 0, (1, 2, 3)),
@@ -160,7 +160,7 @@ def test_the_leaders_own_word_counts_before_the_others() -> None:
     assert who_led(told, TRIAL, 5 * SECOND, NAMES) == {"leader": 1, "leader_epoch": 0, "isr": [1]}
 
 
-def test_of_two_that_claim_to_lead_the_newer_one_does_and_the_other_is_told() -> None:
+def test_of_two_that_claim_to_lead_the_newer_one_does_and_the_other_is_reported() -> None:
     told = [span("b1", 0, 10, 1, 0, (1, 2)), span("b2", 4, 10, 2, 1, (2,))]
     assert who_led(told, TRIAL, 5 * SECOND, NAMES) == {
         "leader": 2,
@@ -171,7 +171,7 @@ def test_of_two_that_claim_to_lead_the_newer_one_does_and_the_other_is_told() ->
     assert who_led(told, TRIAL, 3 * SECOND, NAMES)["leader"] == 1
 
 
-def test_what_fell_between_two_observations_is_told_with_both() -> None:
+def test_what_fell_between_two_observations_is_reported_with_both() -> None:
     told = [span("b1", 0, 4, 1, 0, (1, 2)), span("b1", 6, 10, 1, 0, (1,))]
     assert who_led(told, TRIAL, 5 * SECOND, NAMES) == {
         "leader": 1,
@@ -196,7 +196,7 @@ def test_a_leader_that_fell_silent_long_ago_is_not_asked() -> None:
     assert who_led(told, TRIAL, 6 * SECOND, NAMES)["leader"] == 2
 
 
-def test_where_nobody_told_nobody_led() -> None:
+def test_without_reports_nobody_led() -> None:
     nobody = {"leader": None, "leader_epoch": None, "isr": None}
     assert who_led([], TRIAL, 5, NAMES) == nobody
     assert who_led([span("b1", 0, 9, -1, 0, (1,))], TRIAL, 5, NAMES) == nobody

@@ -105,7 +105,7 @@ def test_nothing_was_taken_by_what_is_not_a_permitted_election(beside: Decision)
     assert standings(part(0, 9, beside), part(10, 19, UNSURE))[1] == (10, Standing.UNDECIDED)
 
 
-def test_what_was_lost_elsewhere_decides_and_is_not_told_again() -> None:
+def test_what_was_lost_elsewhere_decides_and_is_not_reported_again() -> None:
     found = attached([part(10, 19, UNSURE)], 64, {}, [part(0, 9, TAKEN)])
     assert [(one.first_offset, one.decision and one.decision.standing) for one in found] == [(10, Standing.PERMITTED)]
 

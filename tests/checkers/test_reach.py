@@ -718,7 +718,7 @@ def again(run: Path, row: dict[str, Any], *lines: str, **settings: Any) -> tuple
     return one.again, one.elected
 
 
-def test_of_a_partition_of_which_nobody_told_anything_each_broker_may_have_a_replica(tmp_path: Path) -> None:
+def test_each_broker_may_have_a_replica_of_a_partition_without_reports(tmp_path: Path) -> None:
     assert again(tmp_path / "a", COPIED, "fault cut b3 9..15") == (True, False)
     assert again(tmp_path / "b", COPIED, *LED, "fault cut b3 9..15") == (False, False)
 

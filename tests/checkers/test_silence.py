@@ -47,7 +47,7 @@ def test_silences_are_where_the_last_word_is_too_old_while_it_is_written_to(
     assert silent(told(*words), since, until) == gaps
 
 
-def test_each_partition_is_told_of_for_itself() -> None:
+def test_each_partition_is_reported_for_itself() -> None:
     both = pa.concat_tables([told(1, 2), told(4, 7, partition=1)])
     written = {("t", partition): (1 * SECOND, 8 * SECOND) for partition in (0, 1)}
     assert silences(both, written) == [

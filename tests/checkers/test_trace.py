@@ -141,7 +141,7 @@ def test_damaged_bytes_tell_where_a_record_ended_only_at_its_own_offset(found: s
     assert fates(Archive.open(tmp_path), 0) == [ended]
 
 
-def test_a_key_that_a_record_was_not_sent_with_is_told(tmp_path: Path) -> None:
+def test_a_key_that_a_record_was_not_sent_with_is_named(tmp_path: Path) -> None:
     reads = ("live a @0 k2 t5", "live a @0 keyless t6", "live a @0 t7", "final a @0 k2 damaged t8", "final x @1 k2 t9")
     write(tmp_path, [told := by_hand("send a ok @0 k1 t1..2", *reads, "end 0..2")])
 
@@ -209,12 +209,12 @@ def test_what_stood_at_an_offset_comes_in_the_order_of_its_coming(archive: Archi
         (runs, "not judged yet"),
     ],
 )
-def test_what_is_not_known_is_told_with_what_is(archive: Archive, ask, says: str) -> None:
+def test_what_is_not_known_is_reported_with_what_is(archive: Archive, ask, says: str) -> None:
     with pytest.raises(HistoryError, match=says):
         ask(archive)
 
 
-def test_a_history_that_is_not_sealed_is_told(archive: Archive, tmp_path: Path) -> None:
+def test_a_history_that_is_not_sealed_is_named(archive: Archive, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "run.json").write_text((tmp_path / "run.json").read_text())
     with pytest.raises(HistoryError, match="no history here yet"):
@@ -222,7 +222,7 @@ def test_a_history_that_is_not_sealed_is_told(archive: Archive, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("table", ["sends", "reads", "faults", "observations", "log_ends"])
-def test_without_a_table_no_story_is_told(table: str, archive: Archive, tmp_path: Path) -> None:
+def test_without_a_table_there_is_no_story(table: str, archive: Archive, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "history" / table)
     with pytest.raises(HistoryError, match=f"history/{table}: no Parquet here"):
         Archive.open(tmp_path)
@@ -258,7 +258,7 @@ def test_a_file_that_is_no_parquet_is_named(archive: Archive, tmp_path: Path) ->
         by_record(archive, 1)
 
 
-def test_a_record_is_told_with_its_anomalies_and_their_runs(archive: Archive, tmp_path: Path) -> None:
+def test_a_trace_has_the_anomalies_of_its_record_and_their_runs(archive: Archive, tmp_path: Path) -> None:
     kept = tmp_path / "anomalies" / "lost"
     kept.mkdir(parents=True)
     row = {"topic": "trial", "partition": 0, "offset": 1, "record_id": 1, "acknowledged_ns": 5 * SECOND}
@@ -313,7 +313,7 @@ def test_every_record_of_a_rewritten_offset_is_in_that_anomaly(kept: bool, archi
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "of the examples"])
-def test_a_missing_record_of_a_transaction_is_told_beside_the_number_of_its_records(
+def test_a_missing_record_of_a_transaction_is_named_with_the_number_of_its_records(
     kept: bool, archive: Archive, tmp_path: Path
 ) -> None:
     of = {"topic": "trial", "partition": 0, "transaction": 7, "outcome": "ok", "records": 3, "found": 1}
@@ -347,7 +347,7 @@ def test_where_anomalies_are_not_kept_the_examples_tell_and_the_rest_is_not_know
     assert (other.anomalies, other.not_known) == ([], not_known)
 
 
-def test_a_life_is_told_without_spark() -> None:
+def test_a_trace_is_made_without_spark() -> None:
     script = "import sys, checkers.trace; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
 

@@ -36,7 +36,7 @@ def test_the_lost_and_found_of_a_volume_is_passed_over(tmp_path: Path) -> None:
         kept.chmod(0o700)
 
 
-def test_a_closed_folder_is_told_once_and_keeps_nothing_else_from_being_judged(tmp_path: Path) -> None:
+def test_a_closed_folder_is_reported_once_and_keeps_nothing_else_from_being_judged(tmp_path: Path) -> None:
     run = judged(tmp_path / "store", "a")
     theirs = closed(tmp_path / "store" / "theirs")
     try:

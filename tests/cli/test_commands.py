@@ -94,7 +94,7 @@ def test_the_worst_of_some_runs_counts(some: list[int], worst: int) -> None:
         (["run", "x", "--store", __file__], "is a file"),
     ],
 )
-def test_bad_arguments_are_told_in_one_line(arguments: list[str], line: str, kafka_trial: Invoke) -> None:
+def test_bad_arguments_are_reported_in_one_line(arguments: list[str], line: str, kafka_trial: Invoke) -> None:
     assert_one_line(kafka_trial(*arguments), codes.BAD_INPUT, line)
 
 
@@ -123,7 +123,7 @@ def assert_one_line(done: Done, code: int, says: str) -> None:
 @pytest.mark.parametrize(
     "arguments", [["prune", "", "--days", "0"], ["runs", ""], ["suite", "quick", "--baseline", ""], ["runs", "--x="]]
 )
-def test_an_argument_that_is_empty_is_told_and_is_not_the_current_directory(
+def test_an_empty_argument_is_refused_and_is_not_the_current_directory(
     arguments: list[str], kafka_trial: Invoke
 ) -> None:
     assert_one_line(kafka_trial(*arguments), codes.BAD_INPUT, "perhaps a variable is not set")

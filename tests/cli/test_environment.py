@@ -34,14 +34,14 @@ def program(*arguments: object, cwd: Path = ROOT, script: str = PROGRAM, **envir
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def test_a_deleted_current_directory_is_told(tmp_path: Path) -> None:
+def test_a_deleted_current_directory_is_reported(tmp_path: Path) -> None:
     script = "import os, sys; os.rmdir(os.getcwd()); " + PROGRAM
     done = program("check", "store", cwd=tmp_path, script=script)
     assert_one_line(done, codes.CANNOT_RUN, "the current directory cannot be used")
 
 
 @pytest.mark.parametrize("command", [["check"], ["explain"], ["cleanup"], ["run"], ["scenarios", "show"]])
-def test_a_path_that_is_too_long_is_told(command: list[str], kafka_trial: Invoke) -> None:
+def test_a_path_that_is_too_long_is_reported(command: list[str], kafka_trial: Invoke) -> None:
     done = kafka_trial(*command, "x" * 300)
     assert (done.code, done.err.count("\n")) != (codes.CRASHED, 1)
     assert "Traceback" not in done.err
@@ -53,14 +53,14 @@ def test_another_pyspark_is_refused_by_its_place(tmp_path: Path) -> None:
     look_at_spark()
 
 
-def test_another_pyspark_on_the_path_is_told_before_it_is_imported(stored: Path, tmp_path: Path) -> None:
+def test_another_pyspark_on_the_path_is_reported_before_it_is_imported(stored: Path, tmp_path: Path) -> None:
     (tmp_path / "pyspark").mkdir()
     (tmp_path / "pyspark" / "__init__.py").write_text("raise SystemExit('imported')")
     done = program("check", stored, PYTHONPATH=f"{ROOT}:{tmp_path}")
     assert_one_line(done, codes.CANNOT_RUN, "remove the former from PYTHONPATH")
 
 
-def test_a_user_without_a_name_is_told() -> None:
+def test_a_user_without_a_name_is_reported() -> None:
     with pytest.raises(EnvironmentLacks, match="user 4000000000 has no name on this machine"):
         look_at_spark(user=4_000_000_000)
 

@@ -192,7 +192,7 @@ def test_explain_tells_who_had_a_record_that_is_gone(tmp_path: Path, kafka_trial
     }
 
 
-def test_of_many_moments_the_first_and_the_last_are_told(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_of_many_moments_the_first_and_the_last_are_shown(tmp_path: Path, kafka_trial: Invoke) -> None:
     run = tmp_path / "run"
     seen = [f"saw b3 @{2 * n} leader={1 + n % 2} epoch={n} isr=1,2,3" for n in range(90)]
     write(run, [by_hand("send r ok @5 t0..1", *seen, "end 0..5")], unclean_election=True)

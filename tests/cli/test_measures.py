@@ -67,7 +67,7 @@ def test_where_what_it_was_to_be_compared_with_is_gone_what_is_there_now_is_chos
 
 
 @pytest.mark.parametrize("left", ["an empty store", "a torn verdict", "nothing"])
-def test_what_cannot_be_compared_any_more_is_told_is_no_success_and_no_measure(
+def test_what_can_no_longer_be_compared_is_reported_and_is_no_success_and_no_measure(
     left: str, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
     old, store = tmp_path / "old", tmp_path / "store"

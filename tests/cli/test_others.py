@@ -139,7 +139,7 @@ def test_what_one_provider_cannot_remove_keeps_another_from_nothing(kafka_trial:
     assert done.err == "kafka-trial: kt-1-b1 could not be removed: device busy\n"
 
 
-def test_all_providers_that_cannot_clean_up_are_told_of(kafka_trial: Invoke) -> None:
+def test_all_providers_that_cannot_clean_up_are_named(kafka_trial: Invoke) -> None:
     def unreachable(*wanted: object) -> list[str]:
         raise EnvironmentLacks("no route to m1")
 

@@ -55,7 +55,7 @@ def mine(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("said", ["registry", "build"])
-def test_run_takes_images_from_where_it_is_told(said: str, mine: Path, tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_run_takes_images_from_the_given_place(said: str, mine: Path, tmp_path: Path, kafka_trial: Invoke) -> None:
     lifecycle = Recorder()
     kafka_trial("run", mine, "--images", said, "--store", tmp_path, backends=lifecycle.backends)
     [(scenario, *_)] = lifecycle.called

@@ -142,7 +142,7 @@ def test_no_more_clusters_run_at_once_than_there_are_cores_for(
     assert done.err.startswith(told) is (at_once == 1)
 
 
-def test_suite_takes_images_from_where_it_is_told(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_suite_takes_images_from_the_given_place(tmp_path: Path, kafka_trial: Invoke) -> None:
     arguments = [
         "suite",
         TWO[0],
@@ -221,7 +221,7 @@ def test_an_inventory_that_cannot_be_read_is_one_line_and_one_code_whoever_reads
     assert (world.log, store.exists()) == ([], False)
 
 
-def test_an_inventory_that_cannot_be_read_when_a_suite_goes_on_is_told_by_the_run_that_needs_it(
+def test_the_run_that_needs_it_reports_an_inventory_that_cannot_be_read_on_resume(
     tmp_path: Path, kafka_trial: Invoke
 ) -> None:
     path = tmp_path / "inventory.yaml"
@@ -345,7 +345,7 @@ def test_where_a_suite_goes_on_whose_path_is_not_utf_8_nothing_is_begun(tmp_path
     assert_one_line(kafka_trial(*again, backends=backends(World(odd))), codes.BAD_INPUT, "its name is not UTF-8")
 
 
-def test_a_run_of_a_baseline_that_cannot_be_noted_is_told_and_left_out(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_a_run_of_a_baseline_that_cannot_be_noted_is_named_and_left_out(tmp_path: Path, kafka_trial: Invoke) -> None:
     odd, store = tmp_path / "old" / os.fsdecode(b"a\xff"), tmp_path / "store"
     judged(tmp_path / "old", TWO[1])
     (judged(tmp_path / "other", TWO[0]).parents[2]).rename(odd)
@@ -385,7 +385,7 @@ def test_what_is_recorded_where_no_judge_can_be_made_is_judged_by_who_goes_on(
     assert len([line for line in later.log if line.startswith("up ")]) == 1
 
 
-def test_the_command_that_goes_on_is_told_as_a_shell_takes_it(
+def test_the_resume_command_is_quoted_for_a_shell(
     tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And from another directory, though what the suite was started with is gone."""
@@ -402,7 +402,7 @@ def test_the_command_that_goes_on_is_told_as_a_shell_takes_it(
     assert f"kafka-trial: continues {directory}: 0 of 1 runs as expected, 1 waiting\n" in done.err
 
 
-def test_the_command_that_goes_on_has_what_the_first_was_told(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_the_resume_command_has_the_options_of_the_first(tmp_path: Path, kafka_trial: Invoke) -> None:
     judged(tmp_path / "old", TWO[0])
     world = World(tmp_path, {TWO[0]: [Event(kind="failed", text="hangs")]}, interrupts=True)
     more = ["--jobs", "2", "--baseline", str(tmp_path / "old"), "--json"]
@@ -447,7 +447,7 @@ def test_a_suite_goes_on_with_what_was_in_its_files_when_it_began(
     assert (order.written, order.text) == (str(tmp_path / "a.yaml"), text)
 
 
-def test_a_suite_that_is_not_found_is_told_which_one_could_go_on(
+def test_where_a_suite_is_not_found_those_that_can_be_resumed_are_named(
     tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.yaml").write_text("claim: x\n")
@@ -471,7 +471,7 @@ def test_a_suite_that_is_not_found_is_told_which_one_could_go_on(
     )
 
 
-def test_a_file_that_changed_since_is_told_and_one_that_did_not_is_not(
+def test_only_a_file_that_changed_since_is_named(
     tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -666,7 +666,7 @@ def test_prune_leaves_what_goes_on_what_it_needs_and_nothing_is_gone_then(
 
 
 @pytest.mark.parametrize("damage", ["cut", "other version", "a folder", "gone"])
-def test_a_suite_that_cannot_be_read_is_told_by_who_would_go_on_and_keeps_its_store_from_being_pruned(
+def test_a_suite_that_cannot_be_read_is_refused_on_resume_and_keeps_its_store_from_being_pruned(
     damage: str, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
     store, apart = tmp_path / "store", judged(tmp_path / "other", "a")
@@ -750,7 +750,7 @@ def test_prune_leaves_no_page_that_links_what_it_removed(tmp_path: Path, kafka_t
     assert new.read_text() == before[1]
 
 
-def test_prune_says_why_more_stays_than_it_was_told(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_prune_says_why_more_stays_than_was_asked_for(tmp_path: Path, kafka_trial: Invoke) -> None:
     judged(tmp_path, "b", judged=Judgement.INVALID, expected=False)
     assert "must, or was not as expected" in kafka_trial("prune", str(tmp_path), "--size", "0kb").err
     assert kafka_trial("prune", str(tmp_path), "--size", "0kb", "--unexpected").err == ""
@@ -881,7 +881,7 @@ def test_suite_compares_with_a_baseline(tmp_path: Path, kafka_trial: Invoke) -> 
         assert f"{int(code != codes.MET)} of 1 worse" in done.out
 
 
-def test_github_is_told_what_is_worse_and_of_a_suite_that_was_broken_off(
+def test_github_gets_what_is_worse_and_a_suite_that_was_broken_off(
     tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summary = tmp_path / "summary"
@@ -1111,7 +1111,7 @@ def test_a_baseline_that_has_nothing_to_compare_with_is_a_line_and_keeps_no_nigh
     assert "nothing is compared" not in (stored_suites(store)[-1] / "summary.md").read_text()
 
 
-def test_a_baseline_that_is_none_is_told_before_anything_is_started(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_a_wrong_baseline_is_refused_before_anything_is_started(tmp_path: Path, kafka_trial: Invoke) -> None:
     world = World(tmp_path)
     arguments = ["suite", TWO[0], "--store", str(tmp_path), "--baseline", str(tmp_path / "typo")]
     done = kafka_trial(*arguments, backends=backends(world))
@@ -1372,9 +1372,7 @@ def test_a_scenario_that_vanished_from_its_suite_makes_no_night_green_until_that
     assert other("--baseline", store) == (codes.MET, {}), "another suite need not have it"
 
 
-def test_a_scenario_that_vanished_is_told_by_a_suite_that_was_broken_off_before(
-    tmp_path: Path, kafka_trial: Invoke
-) -> None:
+def test_a_resumed_suite_names_a_scenario_that_vanished(tmp_path: Path, kafka_trial: Invoke) -> None:
     night, _, store = nights(tmp_path, kafka_trial)
     night(1, *TWO)()
     hangs = {TWO[0]: [Event(kind="failed", text="hangs")]}
@@ -1384,7 +1382,9 @@ def test_a_scenario_that_vanished_is_told_by_a_suite_that_was_broken_off_before(
     assert night(4, TWO[0])("--resume") == (codes.NOT_MET, {TWO[1]: [GONE]})
 
 
-def test_a_scenario_that_vanished_is_told_though_nothing_was_judged_before(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_a_scenario_that_vanished_is_named_though_nothing_was_judged_before(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
     night, _, store = nights(tmp_path, kafka_trial)
     crashes = {name: [Event(kind="failed", text="does not come up")] for name in TWO}
     assert night(1, *TWO, ends=crashes)()[0] == codes.CRASHED
@@ -1512,7 +1512,7 @@ def as_any_user(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.heavy
-def test_what_cannot_be_looked_into_is_told_and_hides_nothing_else(tmp_path: Path) -> None:
+def test_what_cannot_be_looked_into_is_named_and_hides_nothing_else(tmp_path: Path) -> None:
     """Of another user perhaps, in a store of both: a folder, a verdict, and what says that there is a run."""
     store, apart = tmp_path / "store", judged(tmp_path / "apart", "a")
     seen, verdict_, run, folder = (judged(store, name) for name in "abcd")

@@ -123,7 +123,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     assert len(verdicts) == 2
 
 
-def test_a_broker_that_exits_at_start_is_told_with_its_last_words(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_a_broker_that_exits_at_start_is_reported_with_its_last_words(tmp_path: Path, kafka_trial: Invoke) -> None:
     broken = {**QUICK, "cluster": {"brokers": 1, "config": {"log.retention.ms": "never"}}}
     done = kafka_trial("run", scenario(tmp_path, broken), "--store", tmp_path / "store")
     assert done.code == 255
@@ -132,7 +132,9 @@ def test_a_broker_that_exits_at_start_is_told_with_its_last_words(tmp_path: Path
     assert "log.retention.ms" in line
 
 
-def test_a_setting_that_a_broker_does_not_know_is_told_before_the_timeline(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_a_setting_that_a_broker_does_not_know_is_reported_before_the_timeline(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
     unknown = "cluster.config={replica.lag.time.max.mss: 2000}"
     done = kafka_trial("run", scenario(tmp_path, QUICK), "--set", unknown, "--store", tmp_path / "store")
     assert done.code == codes.BAD_INPUT
@@ -154,7 +156,7 @@ def test_what_brokers_run_with_is_kept_beside_the_run(tmp_path: Path, kafka_tria
     assert len(b1) > 200, "all that it runs with, not what was given alone"
 
 
-def test_a_subnet_that_is_taken_is_told(tmp_path: Path, engine: DockerClient, kafka_trial: Invoke) -> None:
+def test_a_subnet_that_is_taken_is_reported(tmp_path: Path, engine: DockerClient, kafka_trial: Invoke) -> None:
     taken = engine.networks.get("bridge").attrs["IPAM"]["Config"][0]["Subnet"]
     clash = ".".join(taken.split(".")[:3]) + ".0/24"
     done = kafka_trial("run", scenario(tmp_path, QUICK), "--set", f"cluster.subnet={clash}", "--store", tmp_path / "s")
@@ -162,7 +164,7 @@ def test_a_subnet_that_is_taken_is_told(tmp_path: Path, engine: DockerClient, ka
     assert f"cluster.subnet {clash} is taken by Docker network bridge" in done.err.splitlines()[-1]
 
 
-def test_an_image_that_cannot_be_had_is_told(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_an_image_that_cannot_be_had_is_reported(tmp_path: Path, kafka_trial: Invoke) -> None:
     done = kafka_trial(
         "run", scenario(tmp_path, QUICK), "--set", "cluster.image=localhost/no/such:image", "--store", tmp_path / "s"
     )

@@ -115,7 +115,7 @@ def test_nearly_a_setting_is_refused_beside_a_plugin_too() -> None:
         checked("replica.lag.time.max.mss", listed=TYPED, authorizer_class_name="com.example.Authorizer")
 
 
-def test_what_brokers_run_with_is_told_but_for_what_is_secret() -> None:
+def test_what_brokers_run_with_is_stored_without_secrets() -> None:
     settings: Settings = {"b1": {"b": Setting("2"), "a": Setting("x", True)}, "b2": {}}
     assert json.loads(as_text(settings)) == {"b1": {"a": None, "b": "2"}, "b2": {}}
 

@@ -115,7 +115,7 @@ def test_a_leader_that_does_not_answer_leaves_the_others() -> None:
 
 
 @pytest.mark.parametrize("hides", ["start", "high", "stable", "end"])
-def test_a_log_of_which_not_all_is_told_is_left_out(hides: str) -> None:
+def test_a_log_that_is_not_fully_reported_is_left_out(hides: str) -> None:
     assert ask(Seen([sight("b1", 2, 4)]), SLOT, level="read_committed", hides=hides)[0] == {}
 
 

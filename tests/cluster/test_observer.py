@@ -25,7 +25,7 @@ def sight(observer: str, leader: int, epoch: int | None, isr: tuple[int, ...] = 
     return Sight(observer, at * SECOND, "trial", 0, leader, epoch, (1, 2, 3), isr)
 
 
-def test_nobody_told_nothing() -> None:
+def test_without_reports_nothing_prevails() -> None:
     assert prevailing([], 0) is None
 
 
@@ -224,7 +224,7 @@ def test_without_a_group_no_coordinator_of_one_is_asked_for(observe: Callable[..
     assert {row["coordinator"] for row in rows} == {None}
 
 
-def test_no_high_watermark_is_told_with_an_isr_of_before_it(observe: Callable[..., Any]) -> None:
+def test_no_high_watermark_is_recorded_with_an_isr_of_before_it(observe: Callable[..., Any]) -> None:
     """What the leader alone has committed, its followers of a moment ago need not have."""
 
     def shrinks(question: str, leads: Leads) -> None:
@@ -237,7 +237,7 @@ def test_no_high_watermark_is_told_with_an_isr_of_before_it(observe: Callable[..
     assert {(*row["isr"], row["high"]) for row in rows} == {(1, 2, 3, None), (1, 99)}
 
 
-def test_no_high_watermark_is_told_of_another_epoch(observe: Callable[..., Any]) -> None:
+def test_no_high_watermark_is_recorded_for_another_epoch(observe: Callable[..., Any]) -> None:
     def deposed(question: str, leads: Leads) -> None:
         if question == "metadata":
             leads.epoch = min(leads.epoch + 1, 7)
@@ -246,7 +246,7 @@ def test_no_high_watermark_is_told_of_another_epoch(observe: Callable[..., Any])
     assert {row["leader_epoch"] for row in rows if row["high"] is not None} == {7}
 
 
-def test_no_eligible_leader_replica_is_told_with_another_isr(observe: Callable[..., Any]) -> None:
+def test_no_eligible_leader_replica_is_recorded_with_another_isr(observe: Callable[..., Any]) -> None:
     def shrinks(question: str, leads: Leads) -> None:
         if question == "metadata":
             leads.isr = (1,) if leads.isr == (1, 2) else (1, 2)
@@ -269,14 +269,14 @@ def test_a_broker_that_answers_nothing_is_nothing_heard_and_no_defect(observe: C
 @pytest.mark.parametrize(
     "question", ["metadata", "offsets", "eligible", "coordinator", "group coordinator", "controller"]
 )
-def test_a_thread_that_ends_by_an_error_is_told(question: str, observe: Callable[..., Any]) -> None:
+def test_a_thread_that_ends_by_an_error_is_reported(question: str, observe: Callable[..., Any]) -> None:
     observer, rows = observe(lambda observer: observer.defects, errs={question})
     [(doing, error)] = observer.defects
     assert (doing, str(error)) == ("asking b1", "a defect")
     assert bool(rows) == (question not in {"metadata", "eligible"}), "what it said before is kept"
 
 
-def test_a_journal_that_takes_nothing_more_is_told() -> None:
+def test_a_journal_that_takes_nothing_more_is_reported() -> None:
     class Full:
         def append_rows(self, rows: object) -> None:
             raise OSError(28, "No space left on device")

@@ -85,7 +85,7 @@ def test_our_images_are_built_from_the_base_of_the_registry(engine: DockerClient
     assert lacking(engine, wanted) == []
 
 
-def test_a_registry_that_is_asked_for_and_has_no_debian_is_told(engine: DockerClient, tmp_path: Path) -> None:
+def test_a_registry_that_is_asked_for_and_has_no_debian_is_named(engine: DockerClient, tmp_path: Path) -> None:
     with (
         registry(tmp_path) as empty,
         pytest.raises(EnvironmentLacks, match=f"^no registry answers for {empty}/{DEBIAN} "),

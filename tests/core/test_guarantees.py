@@ -310,7 +310,7 @@ def test_an_unclean_election_was_asked_for_by_hand_where_its_evidence_says_so_an
     ("version", "metadata", "at_once"),
     [("4.3.1", "kraft", True), ("2.7.0", "zookeeper", True), ("2.6.3", "zookeeper", False), ("?", "zookeeper", True)],
 )
-def test_from_when_on_an_isr_is_told_at_once(version: str, metadata: str, at_once: bool) -> None:
+def test_from_which_version_on_an_isr_is_reported_at_once(version: str, metadata: str, at_once: bool) -> None:
     assert Configuration(version=version, metadata=metadata).tells_isr_at_once is at_once
 
 

@@ -77,7 +77,7 @@ def test_the_footers_tell_what_is_the_same_in_every_row(
     assert constants(pq.read_metadata(path) for path in tmp_path.iterdir()) == same
 
 
-def test_nothing_is_told_to_be_the_same_by_footers_without_statistics(tmp_path: Path) -> None:
+def test_footers_without_statistics_prove_nothing_to_be_the_same(tmp_path: Path) -> None:
     told, untold = tmp_path / "told.parquet", tmp_path / "untold.parquet"
     table = pa.Table.from_pylist([dict(zip(SAME.names, ("t", 0, 5, True), strict=True))], SAME)
     pq.write_table(table, told)

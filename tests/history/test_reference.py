@@ -24,7 +24,7 @@ def test_every_table_and_column_has_its_meaning_and_no_other_has() -> None:
     assert set(columns.values()) <= set(COLUMNS) <= {*columns, *columns.values()}
 
 
-def test_every_event_of_a_position_is_told() -> None:
+def test_every_event_of_a_position_is_described() -> None:
     assert set(re.findall(r"[\w-]+", COLUMNS["event"])) >= {*PositionEvent}
 
 

@@ -143,7 +143,7 @@ def test_each_way_damages_a_part_of_the_history(way: Callable[[Path, Random], No
     assert str(run) in refused(run)
 
 
-def test_what_was_changed_in_silence_would_be_told(run: Path) -> None:
+def test_a_silent_change_would_be_reported(run: Path) -> None:
     whole = contents(run)
     (run / SEAL_FILE).unlink()
     (run / "history/positions/part.parquet").unlink()

@@ -77,14 +77,14 @@ def test_every_form_knows_its_line(tmp_path: Path) -> None:
         ("{:a #_1 2}", ":1: #_ is not read"),
     ],
 )
-def test_what_is_no_edn_is_told_with_its_line(text: str, says: str, tmp_path: Path) -> None:
+def test_what_is_no_edn_is_refused_with_its_line(text: str, says: str, tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match=r"a\.edn") as raised:
         read(text, tmp_path)
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
-def test_what_is_no_text_is_told(tmp_path: Path) -> None:
+def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.edn"
     path.write_bytes(b"\x1f\x8b\x08\x00\xff\xfe")
     with pytest.raises(HistoryError, match="not text"):

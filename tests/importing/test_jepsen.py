@@ -106,7 +106,7 @@ def test_a_poll_may_bring_nothing(value: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("none", ["nil", "-1"])
-def test_a_read_without_an_offset_is_told_so(none: str, tmp_path: Path) -> None:
+def test_a_read_without_an_offset_has_an_unknown_offset(none: str, tmp_path: Path) -> None:
     assert Imported(tmp_path, *sent(1, 7, "7"), *polled(f"1 [[{none} 7]]")).rows("reads", "offset") == [
         (UNKNOWN_OFFSET,)
     ]
@@ -350,7 +350,7 @@ def test_a_send_that_failed_rolls_no_reader_back(tmp_path: Path) -> None:
     assert done.rows("positions") == []
 
 
-def test_other_keys_than_numbers_are_told_in_the_run_file(tmp_path: Path) -> None:
+def test_keys_that_are_no_numbers_are_named_in_the_run_file(tmp_path: Path) -> None:
     done = Imported(tmp_path, "0 invoke send [[:send :y 1] [:send :x 1]]")
     assert done.rows("sends", "partition") == [(0,), (1,)]
     assert done.file.scenario["keys"] == {":y": 0, ":x": 1}
@@ -446,7 +446,7 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("colour", "red"), ("replication", "many")])
-def test_a_setting_that_is_none_is_told(name: str, value: str, tmp_path: Path) -> None:
+def test_an_unknown_setting_is_refused(name: str, value: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=f"--set {name}") as raised:
         Imported(tmp_path, *sent(1, 7, "[3 7]"), **{name: value})
     assert isinstance(raised.value, KafkaTrialError)

@@ -55,7 +55,7 @@ def test_a_sudo_that_is_set_up_otherwise_is_as_good(
     assert left.strip().isdigit()
 
 
-def test_a_sudo_that_wants_a_terminal_is_told_of(machines: dict[str, Machine], inventory: Path) -> None:
+def test_a_sudo_that_wants_a_terminal_is_reported(machines: dict[str, Machine], inventory: Path) -> None:
     with (
         written(machines["m4"], "/etc/sudoers.d/zz-trial", "Defaults requiretty\n"),
         as_user(inventory) as machine,
@@ -82,7 +82,7 @@ def test_a_shell_that_greets_is_no_hindrance(machines: dict[str, Machine], inven
             m4.run("usermod --shell /bin/sh trial", "change the shell back")
 
 
-def test_a_user_whom_sshd_lets_run_nothing_is_told_of(machines: dict[str, Machine], inventory: Path) -> None:
+def test_a_user_whom_sshd_lets_run_nothing_is_reported(machines: dict[str, Machine], inventory: Path) -> None:
     m4 = machines["m4"]
     m4.run("usermod --shell /usr/sbin/nologin trial", "change the shell")
     try:

@@ -72,7 +72,7 @@ def test_a_helper_that_died_takes_back_what_was_said_before(
     assert json.loads(rows.last("it")["evidence"])["healing"]["b1"]["wrong"].endswith("has ended")
 
 
-def test_a_helper_that_died_on_one_of_two_nodes_is_told_of_that_node(
+def test_a_helper_that_died_on_one_of_two_nodes_is_reported_for_that_node(
     nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
     nemesis.inject(LATE.model_copy(update={"target": ("b1", "b2")}), "it")

@@ -93,7 +93,7 @@ def test_a_delay_does_not_act_by_that_of_another_plane(
     assert not rows.last("unused")["effective"]
 
 
-def test_of_three_nodes_that_one_is_told_to_which_nobody_spoke(
+def test_of_three_nodes_the_one_without_traffic_is_named(
     means: str, nemesis: Nemesis, shell: NamespaceShell, rows: Rows
 ) -> None:
     with nemesis:

@@ -320,7 +320,7 @@ def test_a_node_that_is_to_stay_down_stays_down(nemesis: Nemesis, shell: FakeShe
     assert shell.states[B1] is ProcessState.RUNNING
 
 
-def test_what_stays_down_is_told_by_the_nodes_that_each_name_means(nemesis: Nemesis) -> None:
+def test_what_stays_down_is_named_by_its_nodes(nemesis: Nemesis) -> None:
     nemesis.inject(fault("kill", target="b2"), "dead", pin={"old_leader": "leader"})
     assert nemesis.meant(["old_leader", "b3", "dead", "never"]) == {"old_leader": (B1,), "b3": (B3,)}
 
@@ -613,7 +613,7 @@ def test_a_cut_whose_rules_somebody_removed_may_have_acted_until_then(
     assert (rows.last("cut")["nodes_without_effect"], rows.last("cut")["nodes_not_known"]) == (["b2"], ["b2"])
 
 
-def test_when_it_ended_on_some_of_its_nodes_is_told(nemesis: Nemesis, rows: Rows) -> None:
+def test_its_end_on_some_of_its_nodes_is_recorded(nemesis: Nemesis, rows: Rows) -> None:
     nemesis.inject(fault("pause", target=("b1", "b2")), "still")
     nemesis.heal_all(("b2",))
     nemesis.heal_all()

@@ -141,7 +141,7 @@ def test_a_holder_that_was_killed_delays_nothing_and_says_so(
 
 
 @needs_root
-def test_a_holder_that_was_killed_on_one_node_of_two_is_told_of_that_one(
+def test_a_holder_that_was_killed_on_one_node_of_two_is_reported_for_that_one(
     nemesis: Nemesis, shell: NamespaceShell, rows: Rows
 ) -> None:
     with nemesis:

@@ -26,7 +26,7 @@ def test_a_kernel_that_has_all_lacks_nothing() -> None:
     assert lacking([(frozenset(NEEDS),)], without()) == []  # type: ignore[arg-type]
 
 
-def test_a_kernel_without_netem_is_told_in_one_line() -> None:
+def test_a_kernel_without_netem_is_reported_in_one_line() -> None:
     (line,) = lacking([(frozenset({"netem", "htb"}),)], without("netem"))  # type: ignore[arg-type]
     assert line.startswith("this kernel has no sch_netem (tc: Specified qdisc kind is unknown): `duplicate`")
     assert "\n" not in line
@@ -47,7 +47,7 @@ def test_a_kernel_without_netem_is_told_in_one_line() -> None:
         ),
     ],
 )
-def test_who_needs_a_feature_is_told_from_the_catalogue(need: str, says: str) -> None:
+def test_the_catalogue_says_which_faults_need_a_feature(need: str, says: str) -> None:
     assert needed_by(need) == says
 
 
@@ -65,7 +65,7 @@ def test_a_fault_that_is_added_is_named_among_those_that_need_a_feature() -> Non
     assert needed_by("tbf", {**FAULTS, "jam": Jam}) == "`throttle` and `jam` need it; `jam` at night needs it, or htb"
 
 
-def test_what_is_missing_is_told_as_it_is_true_of_containers_and_of_machines() -> None:
+def test_what_is_missing_is_named_in_the_words_of_containers_and_of_machines() -> None:
     (line,) = lacking([(frozenset({"iptables"}),)], without("iptables"))  # type: ignore[arg-type]
     assert line.startswith("iptables does not work in a network namespace here (iptables: ")
     assert [need for need, row in NEEDS.items() if "container" in row.missing + row.get] == []
@@ -85,7 +85,7 @@ def test_of_alternatives_one_is_enough() -> None:
     assert line.startswith(NEEDS["iptables"].missing)
 
 
-def test_of_alternatives_the_one_is_told_that_a_fault_uses_here_and_how_the_better_is_had() -> None:
+def test_of_alternatives_the_one_that_a_fault_uses_here_is_named_and_how_to_get_the_better() -> None:
     either = (frozenset({"netem", "htb"}), frozenset({"nfqueue"}))
     assert Kernel(without()).means(either) == "by htb and netem"  # type: ignore[arg-type]
     said = Kernel(without("netem")).means(either)  # type: ignore[arg-type]
@@ -107,9 +107,7 @@ def test_of_alternatives_the_one_is_told_that_a_fault_uses_here_and_how_the_bett
         ("throttle", (), ""),
     ],
 )
-def test_it_is_told_by_which_means_a_fault_acts_in_each_of_its_forms(
-    kind: str, missing: tuple[str, ...], told: str
-) -> None:
+def test_the_mechanism_of_each_form_of_a_fault_is_named(kind: str, missing: tuple[str, ...], told: str) -> None:
     lacks, said = Kernel(without(*missing)).report(FAULTS[kind])  # type: ignore[arg-type]
     assert lacks == []
     assert said.startswith(told)

@@ -167,7 +167,7 @@ def test_packets_that_it_acted_on_are_those_held_back_or_late_or_lost(
         ),
     ],
 )
-def test_where_it_may_have_acted_uncounted_that_is_told(
+def test_where_it_may_have_acted_uncounted_the_evidence_says_so(
     mechanism: netem.Reorder | netem.Duplicate | netem.Corrupt, counters: dict[str, int], says: str | None
 ) -> None:
     counted = mechanism.read(B2, TAG, queues(**counters))

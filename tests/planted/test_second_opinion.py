@@ -128,7 +128,7 @@ def test_the_leader_alone_must_have_what_was_acknowledged_with_acks_1() -> None:
     assert (opinion.standing, opinion.must, opinion.took) == (Standing.PERMITTED, {1}, 1)
 
 
-def test_all_of_the_isr_must_have_what_its_leader_told_to_be_committed() -> None:
+def test_all_of_the_isr_must_have_what_its_leader_reported_as_committed() -> None:
     committed = "saw b1 @6 leader=1 epoch=0 isr=1,2,3 high=2"
     assert _opinion(*_ALL, committed, _B2_LEADS, _KILLED, acks="1").standing is Standing.VIOLATION
 

@@ -103,7 +103,7 @@ def told(of: Verdict, width: int = 160, terminal: bool = True) -> str:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_a_cause_is_told_once_at_every_width(width: int) -> None:
+def test_a_cause_is_shown_once_at_every_width(width: int) -> None:
     text = told(judged(finding()), width)
     words = " ".join(text.split())
     assert max(map(len, text.splitlines())) <= width
@@ -115,7 +115,7 @@ def test_a_cause_is_told_once_at_every_width(width: int) -> None:
 
 
 @pytest.mark.parametrize("width", [50, 80])
-def test_a_table_that_is_too_wide_is_told_row_by_row(width: int) -> None:
+def test_a_table_that_is_too_wide_is_shown_row_by_row(width: int) -> None:
     rows = [{**example(n), "sent_ns": n * SECOND, "acknowledged_ns": (n + 9) * SECOND} for n in range(2)]
     rows = [{**row, "leader": f"broker-{n}", "faults": [f"cut-{n}"] * 3} for n, row in enumerate(rows)]
     of = verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"examples": rows})})
@@ -126,7 +126,7 @@ def test_a_table_that_is_too_wide_is_told_row_by_row(width: int) -> None:
     assert "faults cut-1 cut-1 cut-1" in " ".join(text.split())
 
 
-def test_a_line_of_a_log_is_told_as_one_however_long() -> None:
+def test_a_line_of_a_log_is_shown_as_one_however_long() -> None:
     text = told(judged(finding()), 80, terminal=False)
     assert f"  because: {BECAUSE}\n" in text
     assert any(len(line) > 80 for line in text.splitlines())
@@ -162,7 +162,7 @@ def test_two_findings_of_one_anomaly_are_two() -> None:
     assert "… and 5 more: anomalies/lost/" in text
 
 
-def test_one_event_of_several_partitions_is_told_with_a_row_for_each() -> None:
+def test_one_event_of_several_partitions_is_shown_with_a_row_for_each() -> None:
     elections = [election(0), election(1, at=20.4), election(2, "b2", at=20.9)]
     runs = [run(n, anomalies={"lost": 520 - n}, leader_epoch=n) for n in range(3)]
     text = told(judged(finding(cause=by_election(*elections), runs=runs)), 80)
@@ -216,7 +216,7 @@ def test_a_cause_is_a_sentence_made_of_facts(of: dict[str, Any], says: str) -> N
     assert cause(of) == says
 
 
-def test_every_cause_can_be_told() -> None:
+def test_every_cause_can_be_shown() -> None:
     facts = {**by_election(election(0)), "hole": False}
     assert all(isinstance(cause({**facts, "event": event}), str) for event in CauseOf)
 
@@ -241,7 +241,7 @@ def test_junit_tells_a_cause_once() -> None:
         assert text.count("lost:") == 2
 
 
-def test_a_verdict_of_before_findings_is_told_by_its_anomalies() -> None:
+def test_a_verdict_of_before_findings_is_shown_by_its_anomalies() -> None:
     of = judged(reasons=(f"lost: 520 are gone; permitted: {BECAUSE}", f"vanished: 40 are gone; permitted: {BECAUSE}"))
     assert [one.anomalies for one in findings_of(of)] == [{"lost": 520}, {"vanished": 40}]
     stored = of.model_dump(by_alias=True, exclude={"findings"})
@@ -251,7 +251,7 @@ def test_a_verdict_of_before_findings_is_told_by_its_anomalies() -> None:
         assert all(said in text for said in ("lost", "vanished", "remedy", "520", "40"))
 
 
-def test_the_ids_of_records_are_told_as_their_workers_numbers() -> None:
+def test_the_ids_of_records_are_shown_as_their_workers_numbers() -> None:
     row = {**example(0), "records": [2 << 40 | 566, 2 << 40 | 1804], "stands": 2 << 40 | 1804}
     anomaly = lost().model_copy(update={"examples": [row]})
     text = told(verdict(Judgement.INVALID, anomalies={"rewritten_offset": anomaly}))

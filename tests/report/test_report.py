@@ -35,13 +35,13 @@ def told(judged: Verdict, **where: Any) -> str:
 
 
 @pytest.mark.parametrize("judged", ALL)
-def test_every_verdict_is_told_with_its_reasons(judged: Verdict) -> None:
+def test_every_verdict_is_shown_with_its_reasons(judged: Verdict) -> None:
     text = told(judged)
     assert text.startswith(judged.verdict.upper())
     assert all(reason in text for reason in judged.reasons)
 
 
-def test_an_invalid_verdict_is_told_with_its_anomalies() -> None:
+def test_an_invalid_verdict_is_shown_with_its_anomalies() -> None:
     text = told(verdict(Judgement.INVALID), directory=Path("store/run"), report=Path("store/run/report.html"))
     for said in (
         "INVALID, as expected",
@@ -62,7 +62,7 @@ def test_an_invalid_verdict_is_told_with_its_anomalies() -> None:
     assert "Preconditions not met" not in text
 
 
-def test_an_unknown_verdict_is_told_with_what_was_not_met() -> None:
+def test_an_unknown_verdict_is_shown_with_what_was_not_met() -> None:
     text = told(verdict(Judgement.UNKNOWN, expected=False, partial=True))
     assert "UNKNOWN (of a partial history), not as expected" in text
     assert "Preconditions not met\n  faults took effect: no evidence: cut" in text
@@ -79,7 +79,7 @@ def test_a_stretch_that_never_ended_says_so() -> None:
     assert "2.0 s, from 1.0 s and none came after it" in text
 
 
-def test_of_several_partitions_each_is_told_the_worst_first() -> None:
+def test_several_partitions_are_shown_the_worst_first() -> None:
     def part(number: int, lasted: float | None) -> dict:
         longest = {"from_ns": SECOND, "to_ns": 9 * SECOND, "ended": True}
         gone = None if lasted is None else {**longest, "lasted_ns": int(lasted * SECOND)}
@@ -99,7 +99,7 @@ def test_of_several_partitions_each_is_told_the_worst_first() -> None:
     assert lines(7.3) == ["0.4 s, from 0.0 s until 1.0 s"]
 
 
-def test_of_several_partitions_the_slowest_after_a_heal_is_told() -> None:
+def test_of_several_partitions_the_slowest_after_a_heal_is_shown() -> None:
     def part(number: int, waited: dict | None) -> dict:
         return {"topic": "trial", "partition": number, "after_faults": [{"awaited_after_heal": waited}]}
 
@@ -120,7 +120,7 @@ def test_of_several_partitions_the_slowest_after_a_heal_is_told() -> None:
     )
 
 
-def test_what_is_counted_and_no_anomaly_is_told_on_the_terminal_and_on_the_page() -> None:
+def test_what_is_counted_and_no_anomaly_is_shown_on_the_terminal_and_on_the_page() -> None:
     judged = verdict(
         redelivered={"crash": 1200, "rebalance": 3},
         at_risk={0: 7, 1: 13943},
@@ -250,7 +250,7 @@ def test_brokers_are_called_by_their_names_in_every_report() -> None:
         assert all(said in text for said in ("b1 (epoch 3) → b2 (epoch 4)", "b1 b2 → b2", "broker 7 (epoch 2)"))
 
 
-def test_runs_are_told_in_every_report() -> None:
+def test_runs_are_shown_in_every_report() -> None:
     runs = [{"text": f"trial-0: run <{n}>"} for n in range(5)]
     judged = verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"runs": runs})})
     text = told(judged)

@@ -53,7 +53,7 @@ def test_changed_is_another_leader_than_before(leader: Node | None, expected: bo
     ("view", "expected"),
     [(View(None, ALL, (), None), True), (View(B1, ALL, ALL, None), False), (View(None, (), (), None), False)],
 )
-def test_none_is_a_partition_that_is_told_of_and_has_no_leader(view: View, expected: bool) -> None:
+def test_none_is_a_reported_partition_without_a_leader(view: View, expected: bool) -> None:
     assert holds({"leader": "none"}, view) is expected
 
 

@@ -469,7 +469,7 @@ def test_its_nearest_legal_twin_is_taken(made: Made, case: str) -> None:
     assert made(*LEGAL[case]).name == "good"
 
 
-def test_every_contradiction_is_told_not_just_the_first(refused: Refused) -> None:
+def test_every_contradiction_is_reported_not_just_the_first(refused: Refused) -> None:
     lines = refused("topic.replication=4", "topic.min.insync.replicas=5", "timeline.3.heal=deed")
     assert [line.split(": ")[0] for line in lines] == [
         "--set topic.replication",

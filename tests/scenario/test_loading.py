@@ -38,7 +38,7 @@ def test_a_scenario_without_a_name_is_called_after_its_file(written_to: File) ->
 
 
 @pytest.mark.parametrize("stem", ["my own", "größe", ".a"])
-def test_a_file_whose_name_is_none_of_a_scenario_is_told_to_have_one_in_it(stem: str, tmp_path: Path) -> None:
+def test_a_file_whose_name_cannot_be_a_scenarios_must_give_one(stem: str, tmp_path: Path) -> None:
     path = tmp_path / f"{stem}.yaml"
     path.write_text("claim: x\n")
     says = f"{stem!r}, from its file, is not a valid name: add `name:` with letters, digits, . _ and -"
@@ -47,7 +47,7 @@ def test_a_file_whose_name_is_none_of_a_scenario_is_told_to_have_one_in_it(stem:
     assert load(str(path)).name == "mine"
 
 
-def test_a_suite_is_told_to_be_one(tmp_path: Path) -> None:
+def test_a_suite_given_as_a_scenario_is_named_as_a_suite(tmp_path: Path) -> None:
     path = tmp_path / "all.yaml"
     path.write_text("runs: [delivery/*]\n")
     assert why(str(path)) == f"{path}: this is a suite, not a scenario: `kafka-trial suite` runs it"
@@ -59,11 +59,11 @@ def test_an_unknown_name_gets_near_matches() -> None:
     assert "`kafka-trial scenarios` lists them" in why("zzz")
 
 
-def test_a_file_that_is_not_there_is_told_as_a_file() -> None:
+def test_a_file_that_is_not_there_is_reported_as_a_file() -> None:
     assert why("nowhere/mine.yaml") == "nowhere/mine.yaml: no such file"
 
 
-def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_bytes(b"\xff\xfe\x00")
     assert why(str(path)) == f"{path}: is not text in UTF-8"
@@ -263,7 +263,7 @@ WRONG: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_written_wrongly_is_told_with_its_line(written_to: File, case: str) -> None:
+def test_what_is_written_wrongly_is_refused_with_its_line(written_to: File, case: str) -> None:
     text, says = WRONG[case]
     path = written_to(text)
     [line] = why(str(path)).splitlines()
@@ -271,7 +271,7 @@ def test_what_is_written_wrongly_is_told_with_its_line(written_to: File, case: s
 
 
 @pytest.mark.parametrize("text", ['claim: "\\ud800"\n', 'tags: [a, "\\ud800"]\n', '"\\ud800": 1\n'])
-def test_what_is_half_a_character_is_told_with_its_line(text: str, written_to: File) -> None:
+def test_half_a_character_is_refused_with_its_line(text: str, written_to: File) -> None:
     path = written_to(f"notes: x\n{text}")
     assert why(str(path)) == f"{path}:2: \\ud800 cannot be written as UTF-8"
 
@@ -284,25 +284,25 @@ def test_what_is_half_a_character_is_told_with_its_line(text: str, written_to: F
         ("topic.config.\udcff=1", "--set topic.config.\\udcff: 1 cannot be written as UTF-8"),
     ],
 )
-def test_half_a_character_that_is_set_is_told(assignment: str, says: str) -> None:
+def test_half_a_character_that_is_set_is_refused(assignment: str, says: str) -> None:
     assert why("jepsen-2013/min-isr-2", assignment) == says
 
 
-def test_aliases_that_multiply_are_told(written_to: File) -> None:
+def test_aliases_that_multiply_are_refused(written_to: File) -> None:
     levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
     assert "more than 100000 entries" in why(str(written_to("\n".join(levels) + "\n")))
 
 
-def test_what_is_nested_too_deeply_is_told(written_to: File) -> None:
+def test_what_is_nested_too_deeply_is_refused(written_to: File) -> None:
     assert "nested too deeply" in why(str(written_to("claim: " + "[" * 2000 + "\n")))
 
 
-def test_an_alias_to_what_it_is_part_of_is_told(written_to: File) -> None:
+def test_an_alias_to_what_it_is_part_of_is_refused(written_to: File) -> None:
     assert "alias" in why(str(written_to("cluster: &c\n  config: *c\n")))
 
 
-def test_all_that_is_wrong_is_told_in_the_order_of_the_lines(written_to: File) -> None:
+def test_all_that_is_wrong_is_reported_in_the_order_of_the_lines(written_to: File) -> None:
     path = written_to("cluster: {brokrs: 1}\ntimeline:\n  - wait: x\n  - explode: 1\ntopic: {partitions: x}\n")
     assert [line.removeprefix(f"{path}:")[0] for line in why(str(path)).splitlines()] == ["1", "3", "4", "5"]
 
@@ -373,7 +373,7 @@ def test_the_last_set_wins() -> None:
         ("topic.replication=9", "--set topic.replication: replication 9 needs as many brokers"),
     ],
 )
-def test_a_set_that_leads_nowhere_is_told(assignment: str, says: str) -> None:
+def test_a_set_that_leads_nowhere_is_refused(assignment: str, says: str) -> None:
     assert says in why("jepsen-2013/min-isr-2", assignment)
 
 
@@ -408,7 +408,7 @@ def test_before_3_6_no_partition_of_a_transaction_is_verified_whatever_is_set() 
     assert [of.verifies_partitions for of in found] == [False, True]
 
 
-def test_topic_settings_are_told_to_kafka_in_its_own_words() -> None:
+def test_topic_settings_are_given_to_kafka_in_its_own_words() -> None:
     topic = load("jepsen-2013/min-isr-2", ["topic.config.preallocate=true", "topic.count=2"]).topic
     assert topic.names == ["trial-0", "trial-1"]
     assert topic.settings == {
@@ -517,7 +517,7 @@ def test_a_name_may_be_as_long_as_a_folder(written_to: File) -> None:
     assert load(str(written_to(f"name: {'a' * 200}\n"))).name == "a" * 200
 
 
-def test_a_name_that_its_file_gives_and_is_too_long_is_told_with_what_to_add(tmp_path: Path) -> None:
+def test_a_file_name_that_is_too_long_is_refused_with_what_to_add(tmp_path: Path) -> None:
     path = tmp_path / f"{'a' * 240}.yaml"
     path.write_text("topic: {replication: 3}\n")
     assert "from its file, is longer than 200 characters: add a shorter `name:`" in why(str(path))

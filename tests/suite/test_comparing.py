@@ -89,7 +89,7 @@ def test_a_permitted_loss_that_became_a_violation_is_worse() -> None:
     assert list(worse(new, old, 1.5)) == []
 
 
-def test_what_cannot_be_told_any_more_is_worse_than_what_was_permitted_and_not_than_a_violation() -> None:
+def test_undecided_is_worse_than_permitted_and_not_than_a_violation() -> None:
     lost_ = frozenset({"lost"})
     permitted, undecided = replace(SAME, anomalies=lost_, named=lost_), replace(SAME, anomalies=lost_, undecided=lost_)
     violated = replace(SAME, anomalies=lost_, violations=lost_)
@@ -99,7 +99,7 @@ def test_what_cannot_be_told_any_more_is_worse_than_what_was_permitted_and_not_t
     assert list(worse(undecided, violated, 1.5)) == ["lost: a violation now, undecided before"]
 
 
-def test_more_loss_is_told_where_the_scenario_names_it_and_worse_where_not() -> None:
+def test_more_loss_is_a_note_where_the_scenario_names_it_and_worse_where_not() -> None:
     lost_ = frozenset({"lost"})
     before, line = (
         replace(SAME, anomalies=lost_, loss=0.4),
@@ -128,7 +128,7 @@ BY_CHANCE = {
 
 
 @pytest.mark.parametrize("scenario", BY_CHANCE)
-def test_what_differs_between_two_runs_of_one_scenario_is_told_and_not_worse(scenario: str) -> None:
+def test_what_differs_between_two_runs_of_one_scenario_is_reported_and_not_worse(scenario: str) -> None:
     before, now = (replace(SAME, **changed) for changed in BY_CHANCE[scenario])  # type: ignore[arg-type]
     assert list(worse(before, now, 1.5)) == []
     assert list(grown(before, now, 1.5)) or scenario == "delivery/at-least-once"
@@ -166,7 +166,7 @@ def service(first_ack: dict[str, int | None]) -> dict[str, object]:
     return {"partitions": [], "after_faults": [{"first_ack_after_injection_ns": None, **one} for one in each]}
 
 
-def test_a_fault_after_which_most_runs_never_recovered_is_told(tmp_path: Path) -> None:
+def test_a_fault_after_which_most_runs_never_recovered_is_reported(tmp_path: Path) -> None:
     back, gone = service({"cut": 10**9, "end": None}), service({"cut": None, "end": None})
     runs = [judged(tmp_path, "a", seed, verdict(availability=of)) for seed, of in enumerate([back, gone, gone])]
     old, new = figures(Runs(runs[:1])), figures(Runs(runs))
@@ -213,7 +213,7 @@ def test_of_a_damaged_history_the_verdict_is_compared(tmp_path: Path) -> None:
     assert figures(Runs([judged(tmp_path, "b")])).torn == []
 
 
-def test_settings_and_versions_that_differ_are_named_and_what_is_only_told_is_not(tmp_path: Path) -> None:
+def test_settings_and_versions_that_differ_are_named_and_descriptions_are_not(tmp_path: Path) -> None:
     old, new = judged(tmp_path, "a"), judged(tmp_path, "b")
     old.file.scenario = {"claim": "x", "topic": {"min.insync.replicas": 1}, "timeline": [{"wait": "5s"}]}
     new.file.scenario = {
@@ -300,7 +300,7 @@ def test_what_cannot_be_read_any_more_is_worse_and_no_older_run_stands_for_it(to
     assert len(by_case(tmp_path, said.append, baseline=True)["a (one)"].judged) == 1, "of before: that can be read"
 
 
-def test_a_measure_whose_verdict_is_gone_is_told_and_nothing_is_compared_with_it(tmp_path: Path) -> None:
+def test_a_measure_whose_verdict_is_gone_is_reported_and_nothing_is_compared_with_it(tmp_path: Path) -> None:
     before, now = (judged(tmp_path, "a", seed) for seed in range(2))
     measure = choose(before.directory, {"a"}, tmp_path, print)
     assert measure is not None
@@ -318,7 +318,7 @@ def test_a_measure_whose_verdict_is_gone_is_told_and_nothing_is_compared_with_it
     assert not measure.compared
 
 
-def test_what_was_removed_of_a_suite_is_told_and_the_rest_is_compared(tmp_path: Path) -> None:
+def test_what_was_removed_of_a_suite_is_reported_and_the_rest_is_compared(tmp_path: Path) -> None:
     runs = [judged(tmp_path, "a", seed) for seed in range(3)]
     suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (two)", runs[1]), ("a (two)", runs[2]))
     for run in runs[:2]:
@@ -354,7 +354,7 @@ def test_a_run_of_a_suite_that_lost_run_json_was_not_removed(tmp_path: Path) -> 
     assert [line.partition(":")[0] for line in said] == [str(runs[0].directory / "run.json")]
 
 
-def test_a_suite_that_cannot_be_read_is_told_and_its_runs_count_as_alone(tmp_path: Path) -> None:
+def test_a_suite_that_cannot_be_read_is_reported_and_its_runs_count_as_alone(tmp_path: Path) -> None:
     suite_of(tmp_path, 1, ("a", judged(tmp_path, "a")))
     path = tmp_path / "suite-some-1" / "suite.json"
     path.write_text("{")
@@ -363,7 +363,7 @@ def test_a_suite_that_cannot_be_read_is_told_and_its_runs_count_as_alone(tmp_pat
     assert [line.partition(" (")[0] for line in said] == [f"{path}: not a suite file of this version"]
 
 
-def test_a_run_that_cannot_be_read_is_told_and_the_rest_is_compared(tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_read_is_reported_and_the_rest_is_compared(tmp_path: Path) -> None:
     runs = [judged(tmp_path, "a", seed) for seed in range(3)]
     suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (one)", runs[1]))
     apart = judged(tmp_path, "b")
@@ -466,7 +466,7 @@ def test_a_suite_that_crashed_hides_no_older_runs_from_who_is_compared(tmp_path:
     assert [one.file.seed for one in by_case(tmp_path, print, baseline=True)["a (one)"].judged] == [2]
 
 
-def test_what_cannot_run_any_more_is_worse_and_told_so(tmp_path: Path) -> None:
+def test_what_can_no_longer_run_is_worse_and_the_report_says_so(tmp_path: Path) -> None:
     run = Runs([judged(tmp_path, "a")])
     file = suite_file(case("a"), case("b"))
     file.runs[0].outcome = file.runs[1].outcome = RunOutcome.CANNOT_RUN
@@ -545,7 +545,7 @@ def test_a_measure_of_more_runs_than_any_suite_has_is_none(count: str) -> None:
             Before.model_validate({count: number})
 
 
-def test_runs_that_could_not_run_beside_one_that_did_are_worse_and_those_not_made_are_told(tmp_path: Path) -> None:
+def test_runs_that_could_not_run_beside_one_that_did_are_worse_and_those_not_made_are_named(tmp_path: Path) -> None:
     every = [judged(tmp_path, "a", seed) for seed in range(5)]
     [one] = compare({"a": Runs(every)}, {"a": Runs(every[:1], cannot_run=4)}, 1.5)
     assert one.worse == ["4 of 5 runs could not run now, 0 of 5 before"]

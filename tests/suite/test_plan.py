@@ -254,7 +254,7 @@ def test_what_cannot_be_run_is_a_line_before_anything_is_started(runs: list[obje
         (f"name: {'n' * 101}\nruns: [a]", "suite.yaml:1: name: is longer than 100 characters"),
     ],
 )
-def test_a_suite_that_is_wrong_is_told_with_its_line(text: str, says: str, tmp_path: Path) -> None:
+def test_a_wrong_suite_is_refused_with_its_line(text: str, says: str, tmp_path: Path) -> None:
     file = tmp_path / "suite.yaml"
     file.write_text(text)
     with pytest.raises(ScenarioError) as raised:
@@ -262,14 +262,14 @@ def test_a_suite_that_is_wrong_is_told_with_its_line(text: str, says: str, tmp_p
     assert says in str(raised.value)
 
 
-def test_a_suite_whose_files_name_is_none_is_told_to_have_one_in_it(tmp_path: Path) -> None:
+def test_a_suite_whose_files_name_cannot_be_its_own_must_give_one(tmp_path: Path) -> None:
     path = tmp_path / "my suite.yaml"
     path.write_text("runs: [delivery/*]\n")
     with pytest.raises(ScenarioError, match="'my suite', from its file, is not a valid name: add `name:` with"):
         load_suite([str(path)])
 
 
-def test_a_name_that_nobody_knows_is_told() -> None:
+def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(ScenarioError, match="no suite or file is called 'nightli'; did you mean 'nightly'"):
         load_suite(["nightli"])
 
@@ -280,7 +280,7 @@ def test_a_suite_is_named_alone() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "- jepsen-2013/*\n", "nightly\n"])
-def test_a_file_without_keys_is_told_what_a_suite_is(tmp_path: Path, text: str) -> None:
+def test_a_file_without_keys_gets_an_error_that_says_what_a_suite_is(tmp_path: Path, text: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(ScenarioError, match=r"mine\.yaml:1: a suite is a mapping with a list of runs"):
@@ -294,7 +294,7 @@ def test_some_scenarios_are_a_suite_themselves() -> None:
     ]
 
 
-def test_what_a_suite_sets_wrongly_is_told_with_the_case_and_what_was_typed_is_not() -> None:
+def test_what_a_suite_sets_wrongly_is_named_with_its_case_and_what_was_typed_is_not() -> None:
     wrong = {"scenarios": "delivery/*", "variants": {"good": "workload.rate=7", "bad": "nope.x=1"}}
     with pytest.raises(ScenarioError) as told:
         cases(wrong)

@@ -75,7 +75,7 @@ def test_the_oldest_go_until_the_rest_fits() -> None:
 
 
 @pytest.mark.parametrize("expected", [False, None])
-def test_what_was_not_expected_or_not_judged_stays_unless_told(expected: bool | None) -> None:
+def test_what_was_not_expected_or_not_judged_stays_unless_asked_for(expected: bool | None) -> None:
     runs = [kept(1, expected=expected), kept(2)]
     assert chosen(runs, days_=1) == ["day-2"]
     assert chosen(runs, most=0) == ["day-2"]
@@ -367,6 +367,6 @@ def test_the_directory_of_a_suite_goes_unless_somebody_goes_on_with_it_or_it_is_
     assert live.exists()
 
 
-def test_what_must_stay_stays_whatever_is_told() -> None:
+def test_what_must_stay_stays_whatever_is_asked_for() -> None:
     runs = [kept(1), kept(2)]
     assert days(to_remove(runs, 100 * DAY, 1, 0, True, {Path("day-1").resolve()})) == ["day-2"]

@@ -38,7 +38,7 @@ def followed(order: Order, log: Path) -> list[Event]:
     return [events.get() for _ in range(events.qsize())]
 
 
-def test_what_the_machine_lacks_is_told_and_no_directory_is_left(tmp_path: Path) -> None:
+def test_what_the_machine_lacks_is_reported_and_no_directory_is_left(tmp_path: Path) -> None:
     events = followed(order(tmp_path / "store"), tmp_path / "log")
     assert (events[-1].kind, events[-1].needed) == ("cannot run", True)
     assert "Docker" in events[-1].text

@@ -29,7 +29,7 @@ def outcomes(file: SuiteFile) -> list[RunOutcome]:
     return [run.outcome for run in file.runs]
 
 
-def test_every_run_is_recorded_judged_and_told(tmp_path: Path) -> None:
+def test_every_run_is_recorded_judged_and_reported(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"))
     world = World(tmp_path, verdicts=[verdict(), verdict(Judgement.INVALID)])
     directory = world.run(file)
@@ -133,7 +133,7 @@ def test_the_recorder_of_the_next_run_stands_by_before_a_timeline_and_begins_aft
     assert outcomes(file) == [RunOutcome.EXPECTED] * 3
 
 
-def test_what_is_missing_while_it_stands_by_is_told_and_the_next_is_run(tmp_path: Path) -> None:
+def test_what_is_missing_while_it_stands_by_is_reported_and_the_next_is_run(tmp_path: Path) -> None:
     lacks = [Event(kind="cannot run", text="not seen at all")]
     file = suite_file(case("b"), case("a"), case("c"), case("d"))
     world = World(tmp_path, {"a": lacks, "d": lacks})
@@ -317,7 +317,9 @@ def test_a_suite_that_skips_what_cannot_run_has_nothing_left_but_what_every_run_
 @pytest.mark.parametrize(
     ("judged", "outcome"), [(Judgement.INVALID, RunOutcome.UNEXPECTED), (Judgement.UNKNOWN, RunOutcome.UNKNOWN)]
 )
-def test_a_verdict_that_was_not_expected_is_told_so(judged: Judgement, outcome: RunOutcome, tmp_path: Path) -> None:
+def test_a_verdict_that_was_not_expected_is_marked_as_that(
+    judged: Judgement, outcome: RunOutcome, tmp_path: Path
+) -> None:
     file = suite_file(case("a"))
     World(tmp_path, verdicts=[verdict(judged, expected=False)]).run(file)
     assert outcomes(file) == [outcome]

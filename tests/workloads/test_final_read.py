@@ -244,7 +244,7 @@ def test_a_partition_that_does_not_exist_is_incomplete_and_the_others_are_read(p
     assert [row["complete"] for row in done.rows] == [True, True, True, True, False]
 
 
-def test_the_settings_of_its_client_are_told(plan: Plan) -> None:
+def test_the_settings_of_its_client_are_recorded(plan: Plan) -> None:
     written(plan, Encoder(64)(0, 10))
     done = read(plan, mock_ends(plan))
     assert done.config["isolation.level"] == "read_uncommitted"

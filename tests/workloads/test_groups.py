@@ -78,7 +78,7 @@ def shared(plan: Plan, journalled: Journalled) -> bool:
     )
 
 
-def test_members_are_told_when_to_commit_and_how_long_processing_takes(plan: Plan) -> None:
+def test_members_get_when_to_commit_and_how_long_processing_takes(plan: Plan) -> None:
     specs = Groups(members=2, commit="before-processing", processing=0.5, session_timeout_ms=7000).worker_specs(plan)
     members = [spec for spec in specs if isinstance(spec, ConsumerSpec)]
     assert [spec.worker for spec in members] == [3, 4]
@@ -131,7 +131,7 @@ def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
         assert workload.died_members == [Process(worker=2, incarnation=0)]
 
 
-def test_a_member_that_had_to_be_killed_at_the_end_is_told_of_as_one_that_died(plan: Plan) -> None:
+def test_a_member_that_had_to_be_killed_at_the_end_is_reported_as_one_that_died(plan: Plan) -> None:
     """What it had committed and not processed, Kafka did not lose."""
     with begun(Groups(rate=100, producers=1, members=2, commit="before-processing"), plan) as workload:
         hangs = workload.workers[1]

@@ -153,7 +153,7 @@ def test_a_record_that_was_sent_and_is_purged_while_it_waits_to_be_sent_again_ma
     assert reported(error.code(), settings.acks, AT_ONCE) is Outcome.INFO
 
 
-def test_an_aborted_transaction_purges_what_was_sent_without_being_told_to(scripted: Scripted) -> None:
+def test_an_aborted_transaction_purges_what_was_sent_unasked(scripted: Scripted) -> None:
     scripted.topic("t", 2)
     sender = Watched(transactor_config(Queue(), scripted.bootstrap, "test", 64, "id", 30_000))
     sender.producer.init_transactions(30)

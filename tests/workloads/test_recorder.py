@@ -84,7 +84,7 @@ def test_completions_out_of_order_find_their_sends(sends: Sends) -> None:
     assert sends.recorder.still_open() == 2
 
 
-def test_errors_are_told_by_name_and_judged_by_the_table(sends: Sends) -> None:
+def test_errors_are_recorded_by_name_and_judged_by_the_table(sends: Sends) -> None:
     sends.invoked(0, 0, 0, 0, 0, at_ns=10)
     sends.recorder.failed(0, "MSG_SIZE_TOO_LARGE", 10, at_ns=20)
     sends.recorder.failed(1, "MSG_SIZE_TOO_LARGE", 10, at_ns=10 + SENT_ONCE_WITHIN_NS)
@@ -108,7 +108,7 @@ def test_with_acks_0_a_send_is_never_acknowledged(tmp_path: Path) -> None:
     assert sends.recorder.tally.last_ack_ns is None
 
 
-def test_keys_are_told_by_name(tmp_path: Path) -> None:
+def test_keys_are_recorded_by_name(tmp_path: Path) -> None:
     sends = Sends(tmp_path, keys=("k0", "k1"))
     sends.invoked(0, 0, 1, keys=(1, 0))
     assert [row["key"] for row in sends.flushed()] == ["k1", "k0"]
@@ -138,7 +138,7 @@ def test_of_each_partition_that_was_written_to_the_last_acknowledgement_is_count
     ("key", "told"),
     [(None, None), (b"", ""), (b"key-1", "key-1"), ("schlüssel".encode(), "schlüssel"), (b"\xffa\n", "\\xffa\n")],
 )
-def test_the_key_of_what_was_read_is_told_and_of_bytes_that_are_no_text_each_byte(
+def test_the_key_of_what_was_read_is_recorded_and_of_bytes_that_are_no_text_each_byte(
     key: bytes | None, told: str | None, tmp_path: Path
 ) -> None:
     path = tmp_path / "reads.1.arrows"

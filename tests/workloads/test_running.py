@@ -94,7 +94,7 @@ def _placed(row: dict[str, object]) -> tuple[object, ...]:
     return tuple(row[name] for name in ("topic", "partition", "offset", "record_id", "key"))
 
 
-def test_the_settings_of_every_worker_are_told(plan: Plan) -> None:
+def test_the_settings_of_every_worker_are_recorded(plan: Plan) -> None:
     workload = start(Queue(acks="1", linger_ms=7), plan)
     assert list(workload.clients) == ["producer 1", "producer 2", "consumer 3"]
     assert workload.clients["producer 2"]["acks"] == "1"
@@ -190,7 +190,7 @@ STUCK: dict[str, tuple[Callable[[Workers], object], list[str]]] = {
 
 
 @pytest.mark.parametrize(("stop", "unfinished"), STUCK.values(), ids=STUCK)
-def test_who_did_not_finish_is_told_apart_from_what_else_is_noted(
+def test_workers_that_did_not_finish_are_distinguished_from_other_notes(
     stop: Callable[[Workers], object], unfinished: list[str], plan: Plan, tmp_path: Path
 ) -> None:
     record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
@@ -282,7 +282,7 @@ def test_records_that_time_out_are_indeterminate_and_say_so(plan: Plan, journall
     assert {(row["outcome"], row["error"]) for row in rows} == {("info", "_MSG_TIMED_OUT")}
 
 
-def test_workers_stand_by_until_they_begin_and_whoever_dies_meanwhile_is_told(
+def test_workers_stand_by_until_they_begin_and_one_that_dies_meanwhile_is_reported(
     plan: Plan, journalled: Journalled
 ) -> None:
     with start(Queue(rate=1000, producers=1, consumers=0), plan) as workload:

@@ -11,7 +11,7 @@ from workloads.clients.settings import consumer_config, final_reader_config, pro
 from workloads.queue import Queue
 
 
-def test_a_queue_says_how_kafka_is_used_unless_told_otherwise() -> None:
+def test_a_queue_says_how_kafka_is_used_unless_set_otherwise() -> None:
     assert Queue().model_dump(by_alias=True) == {
         "kind": "queue",
         "producers": 2,

@@ -50,7 +50,7 @@ def test_it_waits_until_every_log_is_stable_and_tells_the_last_word(plan: Plan, 
     }
 
 
-def test_what_is_not_stable_in_time_is_told_as_it_is(plan: Plan, journalled: Journalled) -> None:
+def test_a_log_that_is_not_stable_in_time_is_reported_as_it_is(plan: Plan, journalled: Journalled) -> None:
     open_ = ({("t", 0): 3}, {("t", 0): 7})
     assert watch(answers(open_), [("t", 0)], plan.journals, plan.clock, within=0) == [("t", 0)]
     assert events(journalled) == {("last-stable", "t", 0, 3), ("high-watermark", "t", 0, 7)}
@@ -66,7 +66,7 @@ def test_a_partition_that_somebody_does_not_tell_of_is_asked_again(
 
 
 @pytest.mark.parametrize("missing", [({}, {("t", 0): 7}), ({("t", 0): 7}, {}), ({}, {})])
-def test_one_that_is_not_told_of_in_time_is_not_known_to_be_stable(missing: tuple[Ends, Ends], plan: Plan) -> None:
+def test_a_log_that_is_not_reported_in_time_is_not_known_to_be_stable(missing: tuple[Ends, Ends], plan: Plan) -> None:
     assert watch(answers(missing), [("t", 0)], plan.journals, plan.clock, within=0) == [("t", 0)]
 
 
@@ -88,7 +88,9 @@ def test_without_a_client_no_log_is_known_to_be_stable(plan: Plan, journalled: J
 
 
 @pytest.mark.parametrize("beyond", [0, 1])
-def test_a_run_says_of_which_logs_nobody_told_whether_they_are_stable(beyond: int, plan: Plan, tmp_path: Path) -> None:
+def test_a_run_names_the_logs_of_which_nobody_reported_whether_they_are_stable(
+    beyond: int, plan: Plan, tmp_path: Path
+) -> None:
     record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
     cluster: Any = SimpleNamespace(bootstrap=plan.bootstrap)
     nobody: Any = None

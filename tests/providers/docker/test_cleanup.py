@@ -25,7 +25,7 @@ def test_a_run_whose_directory_is_gone_or_unknown_is_not(tmp_path: Path) -> None
     assert still_going([labels_of("s/1", tmp_path / "gone"), {"kafka-trial.run": "s/2"}]) == {}
 
 
-def test_a_run_whose_lock_cannot_be_seen_is_left_alone_and_the_others_are_told(tmp_path: Path) -> None:
+def test_a_run_whose_lock_cannot_be_seen_is_left_alone_and_the_others_are_named(tmp_path: Path) -> None:
     (tmp_path / ".recording").symlink_to("elsewhere")
     places = {"s/1": tmp_path, "s/2": tmp_path / ("x" * 300), "s/3": tmp_path / "gone"}
     told = still_going(labels_of(run, place) for run, place in places.items())

@@ -60,7 +60,7 @@ def nobody() -> Iterator[None]:
 
 
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # of Docker's own client
-def test_who_may_not_talk_to_the_engine_is_told_so(tmp_path: Path, nobody: None) -> None:
+def test_a_user_who_may_not_talk_to_the_engine_is_reported(tmp_path: Path, nobody: None) -> None:
     """It runs, and need not be started."""
     host = f"unix://{tmp_path}/closed/docker.sock"
     with pytest.raises(EnvironmentLacks) as told:
@@ -91,7 +91,7 @@ def test_the_context_in_use_is_honoured(folder: Path) -> None:
     assert endpoint({"DOCKER_CONFIG": str(folder)}) == "unix:///run/user/1/docker.sock"
 
 
-def test_a_file_of_dockers_that_is_none_is_told(folder: Path) -> None:
+def test_a_broken_file_of_dockers_is_reported(folder: Path) -> None:
     (folder / "config.json").write_text("{")
     with pytest.raises(EnvironmentLacks, match=r"config\.json: not a file of Docker's"):
         endpoint({"DOCKER_CONFIG": str(folder)})

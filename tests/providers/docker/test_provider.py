@@ -327,7 +327,7 @@ def cluster_of(container: Gone | Exception) -> DockerCluster:
 B1 = Node("b1", Role.BROKER, 1, "10.0.0.1")
 
 
-def test_a_node_that_exited_is_told_with_what_it_logged_of_an_error() -> None:
+def test_a_node_that_exited_is_reported_with_the_errors_that_it_logged() -> None:
     assert cluster_of(Gone("exited")).why_dead(B1) == "b1 exited with 1: [b1] ERROR no space left"
     assert cluster_of(Gone("running")).why_dead(B1) is None
 

@@ -55,7 +55,7 @@ def test_a_scenario_goes_before_the_environment() -> None:
         ("KAFKA_TRIAL_REGISTRY", "two words"),
     ],
 )
-def test_a_wrong_word_in_the_environment_is_told_in_a_line(name: str, value: str) -> None:
+def test_a_wrong_word_in_the_environment_is_reported_in_a_line(name: str, value: str) -> None:
     with pytest.raises(ScenarioError, match=f"^{name} is {value}: set it to [^\n]*$"):
         sources(None, {name: value})
 
@@ -76,7 +76,7 @@ def test_where_no_registry_answers_a_base_is_made_here() -> None:
     assert chosen(engine(**{BASE: "sha256:1234"}), Sources((Source.BUILD,), "mirror:5000"), missing=[]) is None
 
 
-def test_where_neither_can_be_it_is_told_with_what_would_help() -> None:
+def test_where_neither_is_possible_the_error_says_what_would_help() -> None:
     with pytest.raises(EnvironmentLacks) as refused:
         chosen(engine(), Sources(mirror="mirror:5000"), missing=["mmdebstrap", "debian-archive-keyring"])
     assert str(refused.value) == (

@@ -32,7 +32,7 @@ def said(inventories: Mapping[str, str], **machines: str) -> list[str]:
     return list(two_addresses(read, {name: replace(PLAIN, machine=machine) for name, machine in machines.items()}))
 
 
-def test_machines_are_told_apart_by_boot_and_network_and_none_by_what_it_does_not_tell() -> None:
+def test_boot_and_network_distinguish_machines_and_unknown_facts_do_not() -> None:
     each = {"1": "a", "2": "b", "3": "c", "4": "d", "5": "e"}
     assert said(each, a="boot1 net:[1]", b="boot1 net:[2]", c="boot2 net:[1]", d="", e="") == []
     assert said(each, a="boot1 net:[1]", b="boot2 net:[1]", c="boot1 net:[1]") == [
@@ -106,7 +106,7 @@ def test_a_new_key_is_accepted_where_one_of_the_runs_of_its_inventory_says_so(la
     assert len(lab.known.read_text().splitlines()) == 2
 
 
-def test_what_does_not_answer_is_told_by_the_runs_that_need_it(lab: Lab) -> None:
+def test_the_runs_that_need_a_silent_machine_report_it(lab: Lab) -> None:
     look(write(lab, "left", "127.0.0.1"), write(lab, "right", "localhost", port=1))
 
 

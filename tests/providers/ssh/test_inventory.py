@@ -173,9 +173,7 @@ SECRET = "hunter2"
         f"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n{SECRET}\n",
     ],
 )
-def test_an_inventory_that_is_no_yaml_is_told_by_its_line_and_not_by_what_stands_there(
-    text: str, tmp_path: Path
-) -> None:
+def test_an_inventory_that_is_no_yaml_is_refused_by_its_line_without_its_text(text: str, tmp_path: Path) -> None:
     path = inventory(tmp_path, text)
     with pytest.raises(ScenarioError, match=r"^[^\n]*machines.yaml:\d+: no valid YAML: ") as told:
         read_inventory(path)

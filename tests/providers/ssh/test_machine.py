@@ -126,7 +126,7 @@ def test_what_a_users_shell_prints_first_is_nobodys_answer(machine: Machine, lab
     assert (lab.directory / "written").read_bytes() == b"onetwo"
 
 
-def test_an_sshd_of_few_sessions_is_told_of(machine: Machine, lab: Lab) -> None:
+def test_an_sshd_of_few_sessions_is_reported(machine: Machine, lab: Lab) -> None:
     lab.server.sessions = 0
     with pytest.raises(ClusterError, match=r"^m1: its sshd allows no more sessions .*MaxSessions 10"):
         machine.run("echo one", "try")
@@ -246,7 +246,7 @@ def test_a_file_of_host_keys_that_cannot_be_read_is_said_so(content: bytes, lab:
     assert lab.known.read_bytes() == content
 
 
-def test_who_has_no_key_to_offer_is_told_so(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_without_a_key_to_offer_gets_an_error_that_says_so(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.knows()
     monkeypatch.setenv("HOME", str(lab.directory))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
@@ -254,7 +254,7 @@ def test_who_has_no_key_to_offer_is_told_so(lab: Lab, monkeypatch: pytest.Monkey
         lab.machine(key=None).run(":", "try")
 
 
-def test_a_key_that_is_refused_is_named_and_nothing_of_it_told(lab: Lab) -> None:
+def test_a_key_that_is_refused_is_named_and_nothing_of_it_is_shown(lab: Lab) -> None:
     lab.knows()
     lab.server.keys.clear()
     refused = rf"^m1: it refuses key {lab.key_file} for user root: .*authorized_keys"

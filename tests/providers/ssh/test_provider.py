@@ -107,7 +107,7 @@ def test_a_queue_of_somebody_elses_is_in_the_way_of_what_would_stand_there(queue
     ("has", "taken"),
     [("htb netem iptables nfqueue", True), ("htb iptables nfqueue", False), ("iptables", False), ("htb netem", True)],
 )
-def test_what_is_taken_is_told_where_the_kernel_would_use_it(has: str, taken: bool) -> None:
+def test_a_queue_of_others_is_reported_where_the_kernel_would_use_it(has: str, taken: bool) -> None:
     def try_script(script: str) -> None:
         if not any(NEEDS[name].script == script for name in has.split()):
             raise ClusterError("failed: no")
@@ -192,7 +192,7 @@ def claim(lab: Lab, machine: str, run: str, directory: Path, harness: str = HERE
 FREE = "client: 19092, controller: 19093, replication: 19094, zookeeper: 12181, follow: 12888, elect: 13888"
 
 
-def test_everything_that_machines_lack_is_told_before_anything_is_started(lab: Lab) -> None:
+def test_everything_that_machines_lack_is_reported_before_anything_is_started(lab: Lab) -> None:
     claim(lab, "m2", "a/story", lab.directory)
     with socket.create_server(("127.0.0.1", 19093)), pytest.raises(EnvironmentLacks) as told:
         Ssh(here=HERE).check(spec_of(lab, ", java: /nowhere/java", FREE), [])
@@ -216,7 +216,7 @@ def running(node: Path) -> Iterator[None]:
             process.kill()
 
 
-def test_a_run_in_another_directory_of_the_machine_is_told_while_its_node_runs(lab: Lab) -> None:
+def test_a_run_in_another_directory_of_the_machine_is_named_while_its_node_runs(lab: Lab) -> None:
     beside = claim(lab, "m3 of others", "b/story", lab.directory)
     told = f"m1: a node of another run is there (b/story, in {beside}): wait for its end"
     spec, ssh = spec_of(lab, ports=FREE), Ssh(here=HERE)
@@ -232,7 +232,7 @@ def test_a_run_in_another_directory_of_the_machine_is_told_while_its_node_runs(l
             alone(machines["b1"])
 
 
-def test_machines_that_do_not_answer_are_told_all_at_once(lab: Lab) -> None:
+def test_machines_that_do_not_answer_are_named_all_at_once(lab: Lab) -> None:
     spec = spec_of(lab)
     lab.server.close()
     with pytest.raises(EnvironmentLacks, match=r"m1: no SSH at 127.0.0.1:\d+ .*; m2: no SSH at localhost:\d+ "):
@@ -313,7 +313,7 @@ def test_a_claim_for_which_there_is_no_space_says_what_to_do(lab: Lab) -> None:
         subprocess.run(["umount", data], check=True)
 
 
-def test_what_was_removed_is_told_though_one_machine_failed(lab: Lab) -> None:
+def test_what_was_removed_is_reported_though_one_machine_failed(lab: Lab) -> None:
     spec, ssh = spec_of(lab), Ssh(here=HERE)
     stuck, _ = claim(lab, "m1", "a/story", lab.directory), claim(lab, "m2", "a/story", lab.directory)
     (stuck / "switches" / "ab12.sh").write_text("echo no such rule >&2; exit 1\n")
@@ -332,7 +332,7 @@ def test_what_one_machine_cannot_remove_keeps_another_from_nothing(lab: Lab) -> 
     assert not well.exists()
 
 
-def test_of_two_runs_that_come_at_once_one_is_told_of_the_other(lab: Lab) -> None:
+def test_of_two_runs_that_come_at_once_one_names_the_other(lab: Lab) -> None:
     """Both had looked, and found nobody there."""
     logs, notes = lab.directory / "logs", list[str]()
     first, second = (Owner(run, str(lab.directory), HERE) for run in ("a/first", "a/second"))
@@ -352,7 +352,7 @@ def test_of_two_runs_that_come_at_once_one_is_told_of_the_other(lab: Lab) -> Non
     assert not (lab.directory / "m1" / "node").exists()
 
 
-def test_of_another_runs_node_nothing_is_told_or_kept_as_its_own(lab: Lab) -> None:
+def test_nothing_of_another_runs_node_is_reported_or_kept_as_its_own(lab: Lab) -> None:
     """The one that was started there was removed meanwhile, and another run came."""
     spec_of(lab)
     node = claim(lab, "m1", "a/other", lab.directory)
