@@ -49,7 +49,7 @@ SHRUNK = isr("b1", 0, 10, 1, 1, 2, 3) + isr("b1", 10.25, 100, 1, 1)
 EACH_SECOND = acknowledged(*((n, n + 0.5, 1) for n in range(40)))
 
 
-def told(
+def risked(
     rows: list[dict[str, Any]],
     *faults: dict[str, Any],
     acks: str = "all",
@@ -89,7 +89,7 @@ def told(
 def test_what_is_acknowledged_while_a_fault_of_a_replica_is_in_force_is_at_risk(
     faults: list[dict[str, Any]], found: dict[int, int]
 ) -> None:
-    assert told(WHOLE, *faults) == found
+    assert risked(WHOLE, *faults) == found
 
 
 def cut(one: list[str], other: list[str], **more: Any) -> dict[str, Any]:
@@ -119,37 +119,37 @@ def cut(one: list[str], other: list[str], **more: Any) -> dict[str, Any]:
 )
 def test_a_cut_reaches_whom_it_cuts_from_replicas_or_controllers(row: dict[str, Any], found: int) -> None:
     """Of three controllers."""
-    assert told(WHOLE, row, controllers=frozenset({"c1", "c2", "c3"})).total() == found
+    assert risked(WHOLE, row, controllers=frozenset({"c1", "c2", "c3"})).total() == found
 
 
 def test_two_controllers_that_are_cut_apart_decide_nothing() -> None:
-    assert told(WHOLE, cut(["c1"], ["c2"]), controllers=frozenset({"c1", "c2"})).total() == 3
+    assert risked(WHOLE, cut(["c1"], ["c2"]), controllers=frozenset({"c1", "c2"})).total() == 3
 
 
 def test_with_zookeeper_any_broker_may_decide() -> None:
     row = cut(["b4"], ["b1"])
-    assert [told(WHOLE, row, metadata=one).total() for one in ("kraft", "zookeeper")] == [0, 3]
-    assert told(WHOLE, {**row, "plane": "replication"}, metadata="zookeeper").total() == 0
+    assert [risked(WHOLE, row, metadata=one).total() for one in ("kraft", "zookeeper")] == [0, 3]
+    assert risked(WHOLE, {**row, "plane": "replication"}, metadata="zookeeper").total() == 0
 
 
 def test_it_is_counted_by_the_brokers_of_every_isr_from_its_sending_until_a_second_after() -> None:
     # The ISR was last seen whole at 10 s: a second after what was acknowledged at 9 s.
-    assert told(SHRUNK, fault(5, 20, "b1")) == {1: 11, 3: 4}
+    assert risked(SHRUNK, fault(5, 20, "b1")) == {1: 11, 3: 4}
     late = acknowledged((8.7, 8.99, 1), (8.7, 9.01, 1))
-    assert told(SHRUNK, fault(5, 20, "b1"), own=late) == {1: 1, 3: 1}
+    assert risked(SHRUNK, fault(5, 20, "b1"), own=late) == {1: 1, 3: 1}
 
 
 def test_with_acks_1_the_leader_alone_had_to_have_it() -> None:
-    assert told(WHOLE, fault(5, 8, "b1"), acks="1") == {1: 3}
-    assert told(WHOLE, fault(5, 8, "b2"), acks="1") == {}
+    assert risked(WHOLE, fault(5, 8, "b1"), acks="1") == {1: 3}
+    assert risked(WHOLE, fault(5, 8, "b2"), acks="1") == {}
 
 
 def test_a_replica_that_was_in_no_isr_had_nothing() -> None:
     two = isr("b1", 0, 100, 1, 1, 2)
-    assert told(two, fault(5, 8, "b3")) == told(two, fault(8, 8, "b3", destroys_data=True)) == {}
+    assert risked(two, fault(5, 8, "b3")) == risked(two, fault(8, 8, "b3", destroys_data=True)) == {}
     joined = isr("b1", 0, 10, 1, 1, 2) + isr("b1", 10, 100, 1, 1, 2, 3)
-    assert told(joined, fault(5, 8, "b3")) == {}
-    assert told(joined, fault(5, 12, "b3")) == {2: 5, 3: 2}
+    assert risked(joined, fault(5, 8, "b3")) == {}
+    assert risked(joined, fault(5, 12, "b3")) == {2: 5, 3: 2}
 
 
 #: b3 left the ISR at 3 s; and b1 ceased to lead at 6 s.
@@ -161,86 +161,86 @@ LATE = acknowledged((20, 21, 1), (22, 23, 1), (35, 36, 1))
 @pytest.mark.parametrize("kind", ["kill", "wipe"])
 def test_a_replica_that_left_long_ago_had_to_have_none_of_what_was_sent_since(kind: str) -> None:
     hit = fault(19, 30, "b3", kind=kind)
-    assert told(LEFT, hit, own=LATE) == told(LEFT, fault(19, 30, "b4", hit["nodes"][0], kind=kind), own=LATE) == {}
-    assert told(LEFT, fault(19, 30, "b2", "b3", kind=kind), own=LATE) == {2: 2}
+    assert risked(LEFT, hit, own=LATE) == risked(LEFT, fault(19, 30, "b4", hit["nodes"][0], kind=kind), own=LATE) == {}
+    assert risked(LEFT, fault(19, 30, "b2", "b3", kind=kind), own=LATE) == {2: 2}
     # It joined again by the end of the fault; and later.
     again = LEFT[:30] + isr("b1", 29, 100, 1, 1, 2, 3)
-    assert told(again, hit, own=LATE) == {2: 2}
-    assert told(again, fault(19, 25, "b3", kind=kind), own=LATE) == {}
+    assert risked(again, hit, own=LATE) == {2: 2}
+    assert risked(again, fault(19, 25, "b3", kind=kind), own=LATE) == {}
 
 
 def test_a_leader_that_was_deposed_long_ago_had_to_have_none_of_what_was_sent_since() -> None:
-    assert told(LED, fault(19, 30, "b1"), own=LATE, acks="1") == told(LED, fault(19, 30, "b1"), own=LATE) == {}
-    assert told(LED, fault(19, 30, "b2"), own=LATE, acks="1") == {1: 2}
-    assert told(LED, fault(19, 30, "b3"), own=LATE, acks="1") == {}
+    assert risked(LED, fault(19, 30, "b1"), own=LATE, acks="1") == risked(LED, fault(19, 30, "b1"), own=LATE) == {}
+    assert risked(LED, fault(19, 30, "b2"), own=LATE, acks="1") == {1: 2}
+    assert risked(LED, fault(19, 30, "b3"), own=LATE, acks="1") == {}
 
 
 def test_what_was_sent_while_a_replica_was_in_sync_is_at_risk_though_it_left_before_the_fault() -> None:
     """A report counts for 3 s: b3 may have been in the ISR until 5 s."""
     pending = acknowledged((5.0, 20, 1), (5.01, 20, 1))
-    assert told(LEFT, fault(19, 30, "b3"), own=pending) == {2: 1}
+    assert risked(LEFT, fault(19, 30, "b3"), own=pending) == {2: 1}
 
 
 def test_a_wiped_replica_may_still_have_what_it_had_when_it_left() -> None:
     """Not what was sent after 5 s, when it may have been in the ISR last."""
     own = acknowledged((1, 1.5, 1), (2.5, 3.5, 1), (4.9, 5.2, 1), (5.1, 5.3, 1), (20, 21, 1))
-    assert told(LEFT, fault(19, 30, "b3", kind="wipe"), own=own) == {2: 3}
-    assert told(LEFT, fault(19, 30, "b3"), own=own) == {}
+    assert risked(LEFT, fault(19, 30, "b3", kind="wipe"), own=own) == {2: 3}
+    assert risked(LEFT, fault(19, 30, "b3"), own=own) == {}
 
 
 def test_a_replica_that_the_fault_itself_took_out_counts_if_it_had_anything() -> None:
     """It is stopped: it has left the ISR before it has ended. With acks=1 another one leads before anything is sent."""
     stopped = {**fault(19, 30, "b3", kind="stop"), "injecting_ns": 2 * SECOND}
     before = acknowledged((1, 1.5, 1), (20, 21, 1))
-    assert told(LEFT, stopped, own=before) == {2: 1}
-    assert told(LEFT, stopped, own=LATE) == {}
-    assert told(LED, {**fault(7, 30, "b1"), "injecting_ns": 4 * SECOND}, own=before, acks="1") == {1: 1}
-    assert told(LEFT, {**stopped, "injecting_ns": 6 * SECOND}, own=before) == {}
+    assert risked(LEFT, stopped, own=before) == {2: 1}
+    assert risked(LEFT, stopped, own=LATE) == {}
+    assert risked(LED, {**fault(7, 30, "b1"), "injecting_ns": 4 * SECOND}, own=before, acks="1") == {1: 1}
+    assert risked(LEFT, {**stopped, "injecting_ns": 6 * SECOND}, own=before) == {}
 
 
 def test_it_is_in_sync_until_another_report_says_otherwise() -> None:
     silent = isr("b1", 0, 2, 1, 1, 2, 3) + isr("b1", 19.5, 100, 1, 1, 2)
     own = acknowledged((1, 1.5, 1), (20, 21, 1))
-    assert told(silent, fault(19, 30, "b3"), own=own) == {2: 1}
+    assert risked(silent, fault(19, 30, "b3"), own=own) == {2: 1}
     # b2 told otherwise all the time.
-    assert told(silent + isr("b2", 0, 100, 1, 1, 2), fault(19, 30, "b3"), own=own) == {}
+    assert risked(silent + isr("b2", 0, 100, 1, 1, 2), fault(19, 30, "b3"), own=own) == {}
 
 
 def test_reports_of_a_broker_that_was_cut_off_keep_nobody_in_sync_but_those_of_the_leader_do() -> None:
     stale, hit = isr("b4", 0, 40, 1, 1, 2, 3), fault(19, 30, "b3")
     own = acknowledged((1, 1.5, 1), (20, 21, 1))
-    assert told(LEFT + stale, hit, own=own) == {2: 1}
-    assert told(LEFT + stale, hit, fault(2.5, 60, "b4", kind="isolate", plane="all", cuts=True), own=own) == {}
+    assert risked(LEFT + stale, hit, own=own) == {2: 1}
+    assert risked(LEFT + stale, hit, fault(2.5, 60, "b4", kind="isolate", plane="all", cuts=True), own=own) == {}
     deposed = isr("b1", 0, 100, 1, 1, 2, 3) + isr("b2", 6, 100, 2, 2, 3, epoch=1)
-    assert told(deposed, fault(5, 60, "b1", kind="isolate"), own=own, acks="1") == {1: 1}
+    assert risked(deposed, fault(5, 60, "b1", kind="isolate"), own=own, acks="1") == {1: 1}
 
 
 def test_the_leader_s_word_counts_and_no_stale_one() -> None:
     deposed = isr("b1", 0, 10, 1, 1) + isr("b2", 10, 100, 2, 2, 3, epoch=1) + isr("b3", 0, 100, 1, 1, 2, 3)
-    assert told(deposed + isr("b1", 12, 100, 2, 2, 3, epoch=1), fault(20, 25, "b1")) == {2: 5}
+    assert risked(deposed + isr("b1", 12, 100, 2, 2, 3, epoch=1), fault(20, 25, "b1")) == {2: 5}
     # (Nobody knows when it ceased to lead, before it was killed.)
-    assert told(deposed, fault(20, 25, "b1")) == {1: 1, 2: 4}
-    assert told(isr("b3", 0, 100, 1, 1, 2, 3), fault(20, 25, "b1")) == {3: 5}
+    assert risked(deposed, fault(20, 25, "b1")) == {1: 1, 2: 4}
+    assert risked(isr("b3", 0, 100, 1, 1, 2, 3), fault(20, 25, "b1")) == {3: 5}
 
 
 def test_what_one_tells_who_was_cut_off_is_not_known() -> None:
     stale = isr("b3", 0, 100, 1, 1, 2, 3)
-    assert told(stale, fault(20, 25, "b3", kind="isolate")) == {NOT_KNOWN: 5}
+    assert risked(stale, fault(20, 25, "b3", kind="isolate")) == {NOT_KNOWN: 5}
 
 
 def test_where_two_lead_the_fewest_of_either_count() -> None:
     """b1 was last heard at 22 s: its ISR is known of what was acknowledged up to a second before."""
     both = isr("b1", 0, 22, 1, 1) + isr("b2", 20, 100, 2, 2, 3, epoch=1)
-    assert told(both, fault(15, 30, "b1")) == {1: 6, 2: 9}
+    assert risked(both, fault(15, 30, "b1")) == {1: 6, 2: 9}
 
 
 def test_an_isr_that_nobody_reported_is_not_known() -> None:
-    assert told(isr("b1", 0, 10, 1, 1, 2, 3), fault(20, 25, "b1")) == {NOT_KNOWN: 5}
-    assert told([], fault(20, 25, "c1")) == {NOT_KNOWN: 5}
+    assert risked(isr("b1", 0, 10, 1, 1, 2, 3), fault(20, 25, "b1")) == {NOT_KNOWN: 5}
+    assert risked([], fault(20, 25, "c1")) == {NOT_KNOWN: 5}
 
 
 def test_a_write_that_failed_puts_nothing_at_risk_that_was_sent_later_and_acknowledged() -> None:
     """One that was sent when b3 was still in sync ends beside each of those acknowledged."""
     beside = replace(LATE, earliest=LATE.earliest - 19 * SECOND)
-    assert told(LEFT, fault(19, 30, "b3"), own=beside) == {}
-    assert told(LEFT, fault(19, 30, "b2"), own=beside) == {2: 2}
+    assert risked(LEFT, fault(19, 30, "b3"), own=beside) == {}
+    assert risked(LEFT, fault(19, 30, "b2"), own=beside) == {2: 2}

@@ -70,7 +70,7 @@ def line(*writes: Write, bin_ns: int = 1, abandoned: Sequence[tuple[int, int]] =
     return timelines(folded(writes, bin_ns), {PARTITION: list(abandoned)} if abandoned else {})[PARTITION]
 
 
-def told(timeline: Timeline) -> list[Stretch]:
+def certain_stretches(timeline: Timeline) -> list[Stretch]:
     """Every stretch that there was for certain."""
     found = stretches(timeline)
     return [
@@ -99,33 +99,40 @@ def exactly(writes: Sequence[Write], abandoned: Sequence[tuple[int, int]] = ()) 
 
 def test_a_stretch_runs_from_one_acknowledgement_to_the_next_while_a_write_is_pending() -> None:
     writes = (acked(1, 4), acked(2, 15), acked(3, 16))
-    assert told(line(*writes)) == exactly(writes) == [Stretch(1, 4, True), Stretch(4, 15, True), Stretch(15, 16, True)]
+    assert (
+        certain_stretches(line(*writes))
+        == exactly(writes)
+        == [Stretch(1, 4, True), Stretch(4, 15, True), Stretch(15, 16, True)]
+    )
 
 
 def test_where_nothing_was_pending_it_begins_with_the_next_attempt() -> None:
-    assert told(line(acked(1, 4), acked(12, 15))) == [Stretch(1, 4, True), Stretch(12, 15, True)]
+    assert certain_stretches(line(acked(1, 4), acked(12, 15))) == [Stretch(1, 4, True), Stretch(12, 15, True)]
 
 
 def test_a_failure_ends_an_attempt_but_not_the_stretch() -> None:
-    assert told(line(acked(1, 4), failed(2, 12), acked(21, 29)))[1:] == [Stretch(4, 29, True)]
+    assert certain_stretches(line(acked(1, 4), failed(2, 12), acked(21, 29)))[1:] == [Stretch(4, 29, True)]
 
 
 def test_a_write_that_failed_before_the_acknowledgement_is_not_pending_then() -> None:
-    assert told(line(failed(0, 3), acked(1, 4), acked(21, 29))) == [Stretch(0, 4, True), Stretch(21, 29, True)]
+    assert certain_stretches(line(failed(0, 3), acked(1, 4), acked(21, 29))) == [
+        Stretch(0, 4, True),
+        Stretch(21, 29, True),
+    ]
 
 
 def test_the_last_stretch_ends_with_the_last_attempt() -> None:
-    assert told(line(acked(1, 4), failed(2, 18))) == [Stretch(1, 4, True), Stretch(4, 18, False)]
+    assert certain_stretches(line(acked(1, 4), failed(2, 18))) == [Stretch(1, 4, True), Stretch(4, 18, False)]
 
 
 def test_where_nothing_is_ever_acknowledged_it_lasts_throughout() -> None:
-    assert told(line(failed(1, 9), failed(2, 15))) == [Stretch(1, 15, False)]
+    assert certain_stretches(line(failed(1, 9), failed(2, 15))) == [Stretch(1, 15, False)]
 
 
 def test_all_partitions_together_are_available_while_one_is() -> None:
     writes = [acked(1, 3), acked(2, 25), acked(11, 12, partition=1)]
-    assert told(timelines(folded(writes), {})["t", 0])[1:] == [Stretch(3, 25, True)]
-    assert told(together(folded(writes), {}))[1:] == [Stretch(3, 12, True), Stretch(12, 25, True)]
+    assert certain_stretches(timelines(folded(writes), {})["t", 0])[1:] == [Stretch(3, 25, True)]
+    assert certain_stretches(together(folded(writes), {}))[1:] == [Stretch(3, 12, True), Stretch(12, 25, True)]
 
 
 @pytest.mark.parametrize(
@@ -146,16 +153,18 @@ def test_a_write_that_died_with_its_producer_is_awaited_no_longer(
     abandoned: list[tuple[int, int]], found: list[Stretch]
 ) -> None:
     timeline = line(acked(1, 3), acked(50, 51), abandoned=merged(abandoned))
-    assert told(timeline)[1:] == found
+    assert certain_stretches(timeline)[1:] == found
 
 
 def test_after_a_failure_the_next_attempt_counts_whether_or_not_it_lived_to_see_an_answer() -> None:
-    assert told(line(acked(1, 3), failed(5, 6), abandoned=[(70, 80)]))[1:] == [Stretch(5, 80, False)]
-    assert told(line(acked(1, 3), failed(5, 6), acked(90, 91), abandoned=[(70, 80)]))[1:] == [Stretch(5, 91, True)]
+    assert certain_stretches(line(acked(1, 3), failed(5, 6), abandoned=[(70, 80)]))[1:] == [Stretch(5, 80, False)]
+    assert certain_stretches(line(acked(1, 3), failed(5, 6), acked(90, 91), abandoned=[(70, 80)]))[1:] == [
+        Stretch(5, 91, True)
+    ]
 
 
 def test_where_all_writes_died_nobody_awaited_more() -> None:
-    assert told(line(abandoned=[(1, 5), (8, 9)])) == [Stretch(1, 5, False), Stretch(8, 9, False)]
+    assert certain_stretches(line(abandoned=[(1, 5), (8, 9)])) == [Stretch(1, 5, False), Stretch(8, 9, False)]
 
 
 def random_writes(random: Random) -> tuple[list[Write], list[tuple[int, int]]]:
@@ -177,7 +186,7 @@ def test_random_stretches_are_exact_where_bins_are_and_never_too_long_or_too_sho
             continue
         bin_ns, exact = random.choice([2, 5, 13, 100]), exactly(writes, abandoned)
         fine, coarse = (line(*writes, bin_ns=length, abandoned=abandoned) for length in (1, bin_ns))
-        assert told(fine) == exact, writes
+        assert certain_stretches(fine) == exact, writes
         since, until = sorted(random.sample(range(90), 2))
         for begin, end in ((0, 1000), (since, until)):
             lengths = [min(one.to_ns, end) - max(one.from_ns, begin) for one in exact]

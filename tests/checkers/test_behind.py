@@ -13,7 +13,7 @@ from tests.checkers.test_holders import NAMES
 BROKERS = frozenset(NAMES.values())
 
 
-def told(*reports: tuple[str, int, int]) -> pa.Table:
+def controller_reports(*reports: tuple[str, int, int]) -> pa.Table:
     """Reports of a broker, at a second, that this broker is the controller."""
     lines = (f"saw {by} @{at} leader=1 epoch=0 isr=1 controller={number}" for by, at, number in reports)
     return pa.Table.from_pylist(by_hand(*lines).rows["observations"], OBSERVATIONS)
@@ -50,7 +50,7 @@ def fault(nodes: str, since: int, until: int, kind: str = "slow") -> dict[str, A
 )
 def test_a_reported_controller_is_the_one(reports: list[tuple[str, int, int]], under: set[str]) -> None:
     slow = fault("b1", 50, 60)
-    assert reported_controllers(told(*reports), NAMES).under([slow], BROKERS) == [under]
+    assert reported_controllers(controller_reports(*reports), NAMES).under([slow], BROKERS) == [under]
 
 
 @pytest.mark.parametrize(
@@ -78,12 +78,12 @@ def test_a_reported_controller_is_the_one(reports: list[tuple[str, int, int]], u
 )
 def test_another_fault_may_have_made_any_broker_the_controller(other: dict[str, Any], under: set[str]) -> None:
     slow = fault("b1", 50, 60)
-    known = reported_controllers(told(("b1", 10, 2), ("b1", 90, 2)), NAMES)
+    known = reported_controllers(controller_reports(("b1", 10, 2), ("b1", 90, 2)), NAMES)
     assert known.under([other, slow], BROKERS)[1] == under
 
 
 def test_times_are_in_order_whatever_the_order_of_the_rows() -> None:
     slow = fault("b1", 50, 60)
-    rows = told(("b1", 70, 2), ("b3", 50, 2), ("b1", 41, 2), ("b1", 10, 3))
+    rows = controller_reports(("b1", 70, 2), ("b3", 50, 2), ("b1", 41, 2), ("b1", 10, 3))
     assert reported_controllers(rows, NAMES).under([slow], BROKERS) == [{"b2", "b3"}]
     assert rows["at_ns"][0].as_py() == 70 * SECOND

@@ -898,7 +898,7 @@ PARTIAL = [
 SILENT = {"partial": True, "clients": {f"producer {2 * WORKERS_OF_A_HISTORY + 1}": {}}}
 
 
-def told(cases: list[Case]) -> list[HandHistory]:
+def hand_histories(cases: list[Case]) -> list[HandHistory]:
     return [HandHistory(f"case-{n}", n * WORKERS_OF_A_HISTORY).add(one.lines) for n, one in enumerate(cases)]
 
 
@@ -915,7 +915,7 @@ def found_in(run: Path, histories: list[HandHistory]) -> list[Sets]:
 
 def by_case(run: Path, cases: list[Case]) -> dict[str, Sets]:
     """What was found in each case, of a run that has all of them."""
-    return dict(zip((one.says for one in cases), found_in(run, told(cases)), strict=True))
+    return dict(zip((one.says for one in cases), found_in(run, hand_histories(cases)), strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -971,7 +971,7 @@ ALONE = [
 @pytest.mark.long
 def test_what_is_found_where_nothing_else_is_suspicious(one: Case, of_corpus: Callable[[str], Judged]) -> None:
     run = of_corpus(f"by hand alone {ALONE.index(one)}").run
-    assert found_in(run, told([one])) == [one.found]
+    assert found_in(run, hand_histories([one])) == [one.found]
 
 
 @pytest.mark.parametrize("checker", OF_RECORDS, ids=lambda checker: checker.anomaly.name)

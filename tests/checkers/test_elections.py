@@ -419,8 +419,8 @@ def test_a_wiped_disk_of_a_dead_broker_that_is_reported_in_the_isr_stays_empty(
     assert decided(*dead_in_the_isr(restarted), unclean_election=False).standing is standing
 
 
-def told_by_one(isr: str, *cut: str) -> list[str]:
-    """b3 alone told who was in sync when r was acknowledged; b2 leads since 26 s."""
+def reported_by_one(isr: str, *cut: str) -> list[str]:
+    """b3 alone reported who was in sync when r was acknowledged; b2 leads since 26 s."""
     return [
         *saw("b1,b2", "0..8", 1, 0, isr),
         *saw("b3", "0..19", 1, 0, isr),
@@ -435,14 +435,14 @@ def told_by_one(isr: str, *cut: str) -> list[str]:
 @pytest.mark.parametrize(
     ("lines", "standing"),
     [
-        (told_by_one("1,2,3"), VIOLATION),
-        (told_by_one("1,2,3", "fault cut b3 7..24 kind=isolate"), UNDECIDED),
-        (told_by_one("1,2,3", "fault cut c1 7..24 kind=isolate"), UNDECIDED),
-        (told_by_one("1,2,3", "fault slow b3 7..24 kind=slow"), UNDECIDED),
-        (told_by_one("1,2,3", "fault cut b3 7..24 kind=isolate missed"), VIOLATION),
-        (told_by_one("1,2,3", "fault cut b3 0..0.9 kind=isolate"), VIOLATION),
-        (told_by_one("1,2,3", "fault cut b3 0..1 kind=isolate"), UNDECIDED),
-        (told_by_one("1,2,3", "fault cut b2 7..24 kind=isolate"), VIOLATION),
+        (reported_by_one("1,2,3"), VIOLATION),
+        (reported_by_one("1,2,3", "fault cut b3 7..24 kind=isolate"), UNDECIDED),
+        (reported_by_one("1,2,3", "fault cut c1 7..24 kind=isolate"), UNDECIDED),
+        (reported_by_one("1,2,3", "fault slow b3 7..24 kind=slow"), UNDECIDED),
+        (reported_by_one("1,2,3", "fault cut b3 7..24 kind=isolate missed"), VIOLATION),
+        (reported_by_one("1,2,3", "fault cut b3 0..0.9 kind=isolate"), VIOLATION),
+        (reported_by_one("1,2,3", "fault cut b3 0..1 kind=isolate"), UNDECIDED),
+        (reported_by_one("1,2,3", "fault cut b2 7..24 kind=isolate"), VIOLATION),
     ],
     ids=["heard", "cut off", "its controller cut off", "slow", "in vain", "long before", "just before", "another"],
 )
@@ -454,7 +454,7 @@ def test_who_may_not_have_heard_proves_of_nobody_that_it_was_in_sync(lines: list
     ("cut", "standing"), [([], PERMITTED), (["fault cut b3 7..24 kind=isolate"], UNDECIDED)], ids=["heard", "cut off"]
 )
 def test_nor_that_it_was_not(cut: list[str], standing: Standing) -> None:
-    assert decided("send r ok @5 t11..12", *told_by_one("1", *cut), **UNCLEAN).standing is standing
+    assert decided("send r ok @5 t11..12", *reported_by_one("1", *cut), **UNCLEAN).standing is standing
 
 
 @pytest.mark.parametrize(
@@ -1110,7 +1110,7 @@ def test_the_last_reports_of_others_are_those_that_a_walk_through_all_finds(seed
 def test_a_cut_between_brokers_may_be_one_from_the_controller_where_a_broker_is_the_controller(
     metadata: str, version: str, standing: Standing
 ) -> None:
-    lines = told_by_one("1,2,3", "fault cut b2,b3 7..24 kind=partition")
+    lines = reported_by_one("1,2,3", "fault cut b2,b3 7..24 kind=partition")
     found = decided("send r ok @5 t11..12", *lines, metadata=metadata, version=version, **UNCLEAN)
     assert found.standing is standing
 

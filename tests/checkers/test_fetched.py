@@ -363,8 +363,8 @@ def test_only_the_leader_of_one_copy_tells_who_held_a_record_at_a_rewritten_offs
     assert (found.count, found.standing) == (1, standing)
 
 
-#: What b1 acknowledged above it, when nobody else was in the ISR that was told, makes it no less committed.
-TOLD_ALONE = [
+#: What b1 acknowledged above it, when nobody else was in the reported ISR, makes it no less committed.
+REPORTED_ALONE = [
     *(*saw("b1,b2,b3", "0..2", 1, 0, "1"), *saw("b1", "3..40", 1, 0, "1"), *saw("b2,b3", "3..45", 1, 0, "1")),
     *("fault k b1 40..60 kind=kill", *saw("b2,b3", "46..90", 2, 1, "2")),
 ]
@@ -375,7 +375,7 @@ def test_an_acknowledgement_above_it_in_the_same_log_counts_for_what_vanished(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     lines = ["send z ok @0 t0..1", "send f ok @1 t63..64", "send a ok @2 t4..5", "live a @1 e0 r1 t20"]
-    lines += ["final z @0 e0", "final f @1 e1", "end 0..2", *TOLD_ALONE]
+    lines += ["final z @0 e0", "final f @1 e1", "end 0..2", *REPORTED_ALONE]
     write(tmp_path, [by_hand(*lines)], unclean_election=True, min_insync_replicas=2, idempotence=False, retries=5)
     assert {one.standing for one in judge(tmp_path, spark).anomalies.values()} == {UNDECIDED}
 

@@ -60,8 +60,8 @@ def alone_and_together(
     return alone, [standing for part in together for standing in [*standings([part])] * part.count]
 
 
-#: b1 led, and told a high watermark of 20 at 12 s; b2, in sync, leads since 26 s.
-TOLD_ONCE = [
+#: b1 led, and reported a high watermark of 20 at 12 s; b2, in sync, leads since 26 s.
+REPORTED_ONCE = [
     *saw("b1", "0..11", 1, 0, "1,2,3"),
     *saw("b1", "12..20", 1, 0, "1,2,3", "high=20"),
     *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
@@ -69,8 +69,8 @@ TOLD_ONCE = [
     *saw("b2,b3", "26..60", 2, 1, "2,3"),
     *CUT,
 ]
-#: b1 led, and told a high watermark of 20 while b2 was in sync, and one of 40 when it was not. b2 leads since 46 s.
-TOLD_TWICE = [
+#: b1 led, and reported a high watermark of 20 while b2 was in sync, and one of 40 when it was not. b2 leads since 46 s.
+REPORTED_TWICE = [
     *saw("b1", "0..11", 1, 0, "1,2,3"),
     *saw("b1", "12..14", 1, 0, "1,2,3", "high=20"),
     *saw("b1", "15..30", 1, 0, "1,3", "high=20"),
@@ -85,14 +85,14 @@ TOLD_TWICE = [
 
 
 def test_what_is_below_a_high_watermark_is_decided_apart_from_what_is_not() -> None:
-    known = evidence(by_hand(*TOLD_ONCE), **ALONE)
+    known = evidence(by_hand(*REPORTED_ONCE), **ALONE)
     rows = [gone(offset, 10, 11) for offset in (10, 19, 20, 30)]
     expected = [VIOLATION, VIOLATION, PERMITTED, PERMITTED]
     assert alone_and_together(known, LOST, rows) == (expected, expected)
 
 
 def test_and_from_what_was_committed_when_others_were_in_sync() -> None:
-    known = evidence(by_hand(*TOLD_TWICE), **UNCLEAN_ALONE)
+    known = evidence(by_hand(*REPORTED_TWICE), **UNCLEAN_ALONE)
     rows = [gone(10, 10, 11), gone(30, 10.1, 11.1)]
     assert alone_and_together(known, LOST, rows) == ([VIOLATION, UNDECIDED], [VIOLATION, UNDECIDED])
 
@@ -114,7 +114,7 @@ def test_and_from_what_its_leader_reported_as_committed_in_a_later_term() -> Non
 
 
 def test_what_was_below_what_a_consumer_was_given_is_decided_apart_from_what_was_not() -> None:
-    known = evidence(by_hand(*[line.replace("high=20", "") for line in TOLD_ONCE]), **ALONE)
+    known = evidence(by_hand(*[line.replace("high=20", "") for line in REPORTED_ONCE]), **ALONE)
     given = {(TRIAL, 0): (np.array([19]), np.array([12 * SECOND]))}
     known = replace(known, delivered=given, _edges={}, _moments={})
     rows = [gone(offset, 10, 11) for offset in (10, 19, 20, 30)]
@@ -168,7 +168,9 @@ def test_what_was_sent_longer_after_a_fault_is_decided_apart(
 
 @pytest.mark.parametrize("settings", [UNCLEAN, ALONE, UNCLEAN_ALONE])
 @pytest.mark.parametrize(
-    "lines", [KILLED, BEHIND, UNHEARD, TOLD_ONCE, [*WHOLE, *CUT]], ids=["killed", "behind", "unheard", "told", "whole"]
+    "lines",
+    [KILLED, BEHIND, UNHEARD, REPORTED_ONCE, [*WHOLE, *CUT]],
+    ids=["killed", "behind", "unheard", "reported", "whole"],
 )
 def test_all_that_is_alike_is_decided_alike(lines: list[str], settings: dict[str, Any]) -> None:
     known = evidence(by_hand(*lines), **settings)
@@ -182,7 +184,7 @@ def test_all_that_is_alike_is_decided_alike(lines: list[str], settings: dict[str
 
 
 def test_only_the_last_high_watermark_between_two_changes_parts_them() -> None:
-    told = [line for line in TOLD_ONCE if "high=20" not in line]
+    told = [line for line in REPORTED_ONCE if "high=20" not in line]
     rising = [f"saw b1 @{12 + n / 100} leader=1 epoch=0 isr=1,2,3 high={10 + n}" for n in range(700)]
     known = evidence(by_hand(*told, *rising, *saw("b1", "19..20", 1, 0, "1,2,3", "high=709")), **ALONE)
     assert len(known.elections[TRIAL].terms[0].highs[0]) == 700

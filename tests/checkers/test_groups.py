@@ -19,7 +19,7 @@ from checkers.screening import records
 from harness.core.verdict import Judgement, Standing
 from harness.history.paths import ANOMALIES
 from tests.checkers.notation import SECOND, apart, by_hand, turned_round, write
-from tests.checkers.test_delivery import Case, Sets, by_case, case, found_in, told
+from tests.checkers.test_delivery import Case, Sets, by_case, case, found_in, hand_histories
 from tests.golden.sample import Judged
 
 [MISSED] = GROUPS
@@ -527,11 +527,11 @@ def inverted(right: str, wrong: str) -> Checker:
 def judged_with_inversions(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> list[Sets]:
     """What the checker, and each that has a condition turned round, finds in each case."""
     run = tmp_path_factory.mktemp("run")
-    write(run, told(CASES), grouped=True)
+    write(run, hand_histories(CASES), grouped=True)
     named = {name: replace(MISSED.anomaly, name=name) for name in INVERSIONS}
     turned = [replace(inverted(*INVERSIONS[name]), anomaly=anomaly) for name, anomaly in named.items()]
     records(History.read(run, spark), [MISSED, *turned])
-    return found_in(run, told(CASES))
+    return found_in(run, hand_histories(CASES))
 
 
 @pytest.mark.parametrize("inversion", INVERSIONS)

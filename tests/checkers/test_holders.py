@@ -77,7 +77,7 @@ def evidence(told: HandHistory, **settings: Any) -> Evidence:
     if configuration.read_committed:
         of = {(row["worker"], row["transaction"]) for row in done.to_pylist()}
         promised = [r for r in again if r["transaction"] is None or (r["worker"], r["transaction"]) in of]
-    gone = pa.Table.from_pylist([row for row in map(told_of_gone(told), promised) if row is not None], COLUMNS_OF_GONE)
+    gone = pa.Table.from_pylist([row for row in map(row_of_gone(told), promised) if row is not None], COLUMNS_OF_GONE)
     known_of, transactions = (known.elections, known.acting), [done] if configuration.read_committed else None
     again_at = acknowledged_again([table], [gone], [vanished(told)], *known_of, known.logs, known.end_ns, transactions)
     return Evidence(**{**vars(known), "again": again_at, "_edges": {}, "_moments": {}})
@@ -91,8 +91,8 @@ def acting_on(
     return Acting(known, faults, behind, controllers, SILENCE_NS)
 
 
-def told_of_gone(told: HandHistory) -> Callable[[dict[str, Any]], dict[str, Any] | None]:
-    """What is told of a record that is not where it was acknowledged; None where it is there."""
+def row_of_gone(told: HandHistory) -> Callable[[dict[str, Any]], dict[str, Any] | None]:
+    """The row of a record that is not where it was acknowledged; None where it is there."""
     reads = {(row["phase"], row["record_id"], row["offset"]): row["leader_epoch"] for row in told.rows["reads"]}
 
     def row_of(send: dict[str, Any]) -> dict[str, Any] | None:

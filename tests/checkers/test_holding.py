@@ -21,7 +21,7 @@ from tests.checkers.test_holders import ALONE, CUT, LONELY, LOST_ALONE, NAMES, T
 Changes = list[tuple[int, Why, list[int]]]
 
 
-def told(*lines: str, **settings: Any) -> Changes:
+def story_of(*lines: str, **settings: Any) -> Changes:
     """The story of the record r: when what became known of whom."""
     [each] = stories(*lines, **settings)
     return each
@@ -41,7 +41,7 @@ def stories(*lines: str, **settings: Any) -> list[Changes]:
 
 
 def test_who_was_in_the_isr_must_have_it_and_is_elected_with_it() -> None:
-    assert told("send r ok @5 t10..11", *WHOLE, *CUT, **UNCLEAN) == [
+    assert story_of("send r ok @5 t10..11", *WHOLE, *CUT, **UNCLEAN) == [
         (11, Why.LED, [1]),
         (11, Why.IN_SYNC, [2, 3]),
         (26, Why.ELECTED, [2]),
@@ -49,7 +49,7 @@ def test_who_was_in_the_isr_must_have_it_and_is_elected_with_it() -> None:
 
 
 def test_who_was_not_need_not_and_takes_it() -> None:
-    assert told(*LOST_ALONE, **UNCLEAN) == [
+    assert story_of(*LOST_ALONE, **UNCLEAN) == [
         (11, Why.LED, [1]),
         (11, Why.NOT_IN_SYNC, [2, 3]),
         (26, Why.TOOK, [2]),
@@ -69,13 +69,13 @@ def test_who_was_not_need_not_and_takes_it() -> None:
     ids=["its own", "of another partition", "without effect", "before it was sent", "not of the disk"],
 )
 def test_a_wiped_disk_ends_what_its_broker_had(fault: str, then: Changes) -> None:
-    after = told("send r ok @5 t10..11", *WHOLE, fault, *CUT, **UNCLEAN)[2:]
+    after = story_of("send r ok @5 t10..11", *WHOLE, fault, *CUT, **UNCLEAN)[2:]
     assert [one for one in after if one[1] is Why.WIPED] == then
 
 
 def lonely_after_a_wipe(*then: str) -> Changes:
     """b2 loses its disk at 14 s, and leaves the ISR; b1 leads to the end."""
-    return told(
+    return story_of(
         "send r ok @5 t10..11",
         *saw("b1,b2,b3", "0..14", 1, 0, "1,2,3"),
         "fault gone b2 14..16 kind=wipe",
@@ -96,7 +96,7 @@ def test_who_joins_the_isr_of_a_later_leader_that_has_it_has_it_too() -> None:
     early = ["send r ok @5 t10..11", *saw("b1", "0..20", 1, 0, "1,2"), *saw("b2", "0..25", 1, 0, "1,2")]
     early += ["fault killed b1 20.. kind=kill"]
     later = [*saw("b2,b3", "26..40", 2, 1, "2"), *saw("b2,b3", "41..60", 2, 1, "2,3"), "end 0..9"]
-    assert told(*early, *later) == [
+    assert story_of(*early, *later) == [
         (11, Why.LED, [1]),
         (11, Why.IN_SYNC, [2]),
         (11, Why.NOT_IN_SYNC, [3]),
@@ -104,16 +104,16 @@ def test_who_joins_the_isr_of_a_later_leader_that_has_it_has_it_too() -> None:
         (41, Why.JOINED, [3]),
     ]
     without = [line for line in later if "isr=2,3" not in line]
-    assert told(*early, *without, *saw("b2,b3", "41..60", 2, 1, "2"))[-1] == (26, Why.ELECTED, [2])
+    assert story_of(*early, *without, *saw("b2,b3", "41..60", 2, 1, "2"))[-1] == (26, Why.ELECTED, [2])
 
 
 def test_with_acks_1_only_a_high_watermark_above_it_makes_the_isr_have_it() -> None:
     begun = ["send r ok @5 t10..11", *saw("b1,b2,b3", "0..13", 1, 0, "1,2,3", "high=5")]
-    assert told(*begun, *saw("b1,b2,b3", "14..60", 1, 0, "1,2,3", "high=6"), "end 0..9", **ALONE) == [
+    assert story_of(*begun, *saw("b1,b2,b3", "14..60", 1, 0, "1,2,3", "high=6"), "end 0..9", **ALONE) == [
         (11, Why.LED, [1]),
         (14, Why.IN_SYNC, [2, 3]),
     ]
-    assert told(*begun, *saw("b1,b2,b3", "14..60", 1, 0, "1,2,3", "high=5"), "end 0..9", **ALONE) == [
+    assert story_of(*begun, *saw("b1,b2,b3", "14..60", 1, 0, "1,2,3", "high=5"), "end 0..9", **ALONE) == [
         (11, Why.LED, [1]),
         (11, Why.NOT_IN_SYNC, [2, 3]),
     ]
@@ -132,13 +132,13 @@ BACK = [*LONELY[:-3], *saw("b2,b3", "26..39", 2, 1, "2")]
 def test_a_holder_that_follows_a_leader_that_lacks_it_lacks_it_too(isr: str, then: Changes) -> None:
     killed = "fault killed b1 20..25 kind=kill"
     seen = [*BACK, killed, *saw("b1,b2,b3", "41..60", 2, 1, isr), "end 0..7"]
-    assert told("send r ok @5 t10..11", *seen, **UNCLEAN)[2:] == [(26, Why.TOOK, [2]), *then]
+    assert story_of("send r ok @5 t10..11", *seen, **UNCLEAN)[2:] == [(26, Why.TOOK, [2]), *then]
 
 
 def test_one_that_was_down_all_that_time_did_not_follow_it() -> None:
     killed = "fault killed b1 20.. kind=kill"
     seen = [*BACK, killed, *saw("b2,b3", "41..60", 2, 1, "2"), "end 0..7"]
-    assert told("send r ok @5 t10..11", *seen, **UNCLEAN)[2:] == [(26, Why.TOOK, [2])]
+    assert story_of("send r ok @5 t10..11", *seen, **UNCLEAN)[2:] == [(26, Why.TOOK, [2])]
 
 
 def test_of_each_leader_that_may_have_appended_it_there_is_a_story() -> None:
@@ -194,7 +194,10 @@ def test_what_decides_is_what_is_reported(tmp_path: Path) -> None:
 
 def test_in_a_hole_nothing_took_it() -> None:
     log = ["final a @4 e0", "final b @6 e0", "final c @7 e1", "end 0..8"]
-    assert told("send r ok @5 t10..11", *LONELY, *log, **UNCLEAN) == [(11, Why.LED, [1]), (11, Why.NOT_IN_SYNC, [2, 3])]
+    assert story_of("send r ok @5 t10..11", *LONELY, *log, **UNCLEAN) == [
+        (11, Why.LED, [1]),
+        (11, Why.NOT_IN_SYNC, [2, 3]),
+    ]
 
 
 def test_has_is_given_for_each_change() -> None:
@@ -217,7 +220,7 @@ def test_where_an_earlier_leader_may_have_lacked_it_the_later_one_only_may_have_
         *saw("b3", "36..60", 3, 2, "3"),
     ]
     cut = ["final a @4 e0", "final b @5 e2", "end 0..6"]
-    each = told("send r ok @5 t10..11", *seen, *cut, **UNCLEAN | {"min_insync_replicas": 1})
+    each = story_of("send r ok @5 t10..11", *seen, *cut, **UNCLEAN | {"min_insync_replicas": 1})
     assert [one for one in each if one[1] in {Why.ELECTED, Why.PERHAPS_ELECTED, Why.TOOK, Why.LACKED}] == [
         (26, Why.PERHAPS_ELECTED, [2]),
         (36, Why.LACKED, [3]),
@@ -232,4 +235,4 @@ def test_where_another_write_had_its_place_before_an_election_only_may_have_take
         *saw("b2,b3", "46..60", 2, 1, "2"),
     ]
     lines = ["send r ok @5 t10..11", "send q ok @5 t20..21", "final a @4 e0", "final b @5 e1", "end 0..6"]
-    assert (46, Why.LACKED, [2]) in told(*lines, *seen, **UNCLEAN | {"min_insync_replicas": 1})
+    assert (46, Why.LACKED, [2]) in story_of(*lines, *seen, **UNCLEAN | {"min_insync_replicas": 1})

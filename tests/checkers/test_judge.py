@@ -31,7 +31,7 @@ from tests.checkers.test_holders import CUT as LOG_OF_B2
 from tests.checkers.test_holders import LONELY, WHOLE
 from tests.checkers.toy import CHECKER, EVEN
 from tests.long_case import long_case
-from tests.report.test_report import told
+from tests.report.test_report import on_terminal
 
 Judge = Callable[..., Verdict]
 
@@ -378,7 +378,7 @@ def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) 
     assert (verdict.verdict, verdict.anomalies["even"].standing) == (Judgement.INVALID, Standing.VIOLATION)
     headline = "even: 1 of 1 records have an even number; violation"
     assert verdict.reasons[0] == f"{headline}: Kafka promises: no promise at all"
-    text = told(verdict)
+    text = on_terminal(verdict)
     assert all(f"{said}\n" in text for said in (headline, "even 1  violation"))
     assert ", even; no election was seen after them\n" in text
 

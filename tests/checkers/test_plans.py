@@ -20,7 +20,7 @@ from tests.checkers.notation import by_hand, write
 
 pytestmark = pytest.mark.long
 
-TOLD = (
+EVERY_KIND_OF_ROW = (
     *("send a ok @0 t1..2 x1 k1", "send b ok @1 t2..3", "send c info t3"),
     *("final a @0 e1", "final b @2 e0 damaged", "end 0..6"),
     *("txn 2 commit ok 4..5..6", "send d ok @3 t4..5 x2 k1", "txn 3 commit ok 7..8..9", "send e ok @4 t7..8 x3 k1"),
@@ -86,7 +86,7 @@ def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Hi
     run: Path = tmp_path_factory.mktemp("run")
     level = "read_committed"
     clients = {"consumer 1": {"isolation.level": level}}
-    write(run, [by_hand(*TOLD)], grouped=True, isolation_level=level, clients=clients)
+    write(run, [by_hand(*EVERY_KIND_OF_ROW)], grouped=True, isolation_level=level, clients=clients)
     return History.read(run, spark, one_task=False)
 
 
@@ -102,14 +102,14 @@ def hot(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Histor
     return History.read(run, apart, one_task=False)
 
 
-def told(frame: DataFrame) -> str:
+def plan_of(frame: DataFrame) -> str:
     plan = frame._jdf.queryExecution().executedPlan().toString()  # type: ignore[operator]
     return str(plan)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_no_question_is_a_product_or_one_task_s_alone(question: str, history: History) -> None:
-    plan = told(QUESTIONS[question](history))
+    plan = plan_of(QUESTIONS[question](history))
     assert ("FileScan parquet" in plan or "InMemoryTableScan" in plan) == (question not in LOCAL)
     assert ("Window" in plan) == (question in SORTED)
     assert re.findall(r"CartesianProduct|BroadcastNestedLoopJoin|Exchange SinglePartition", plan) == []
@@ -144,15 +144,15 @@ def test_of_one_hot_partition_a_task_sorts_alone_no_more_than_a_row_for_each_pie
 
 @pytest.mark.parametrize("question", ["record bits", "polls", "log order", "rewritten_offset"])
 def test_all_of_a_small_history_is_one_task_s(question: str, history: History) -> None:
-    assert "Exchange hashpartitioning" in told(QUESTIONS[question](history))
-    plan = told(QUESTIONS[question](History.read(history.directory, history.spark)))
+    assert "Exchange hashpartitioning" in plan_of(QUESTIONS[question](history))
+    plan = plan_of(QUESTIONS[question](History.read(history.directory, history.spark)))
     assert "FileScan parquet" in plan
     assert re.findall(r"Exchange (?:hash|range)partitioning", plan) == []
 
 
 def test_all_three_would_be_seen(history: History, hot: History) -> None:
     sends = history.sends
-    assert "CartesianProduct" in told(sends.hint("shuffle_replicate_nl").crossJoin(sends))
-    assert "Exchange SinglePartition" in told(sends.selectExpr("lag(offset) over (order by offset) as before"))
+    assert "CartesianProduct" in plan_of(sends.hint("shuffle_replicate_nl").crossJoin(sends))
+    assert "Exchange SinglePartition" in plan_of(sends.selectExpr("lag(offset) over (order by offset) as before"))
     of_partition = "lag(offset) over (partition by topic, partition order by offset) as before"
     assert of_one_task(hot.sends.selectExpr(of_partition)) == [PIECES * EACH]

@@ -93,7 +93,7 @@ def _evaluated(run: Path, spark: SparkSession, lines: tuple[str, ...], condition
     return row
 
 
-def _as_told(value: int | bool) -> set[int] | bool:
+def _as_expected(value: int | bool) -> set[int] | bool:
     return value if isinstance(value, bool) else {bit for bit in range(64) if value >> bit & 1}
 
 
@@ -115,7 +115,7 @@ def test_each_condition_on_record_bits(
     lines: tuple[str, ...], expected: dict[str, object], spark: SparkSession, tmp_path: Path
 ) -> None:
     row = _evaluated(tmp_path, spark, lines, [*expected])
-    assert dict(zip(expected, map(_as_told, row), strict=True)) == expected
+    assert dict(zip(expected, map(_as_expected, row), strict=True)) == expected
 
 
 @pytest.mark.parametrize(

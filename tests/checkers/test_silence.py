@@ -8,7 +8,7 @@ from checkers.evidence.silence import Silence, silences
 SECOND = 1_000_000_000
 
 
-def told(*words: float, partition: int = 0) -> pa.Table:
+def reports_at(*words: float, partition: int = 0) -> pa.Table:
     return pa.table(
         {
             "topic": ["t"] * len(words),
@@ -44,11 +44,11 @@ def silent(observations: pa.Table, since: float, until: float) -> list[tuple[flo
 def test_silences_are_where_the_last_word_is_too_old_while_it_is_written_to(
     words: tuple[float, ...], since: float, until: float, gaps: list[tuple[float, float]]
 ) -> None:
-    assert silent(told(*words), since, until) == gaps
+    assert silent(reports_at(*words), since, until) == gaps
 
 
 def test_each_partition_is_reported_for_itself() -> None:
-    both = pa.concat_tables([told(1, 2), told(4, 7, partition=1)])
+    both = pa.concat_tables([reports_at(1, 2), reports_at(4, 7, partition=1)])
     written = {("t", partition): (1 * SECOND, 8 * SECOND) for partition in (0, 1)}
     assert silences(both, written) == [
         Silence("t", 0, 5 * SECOND, 8 * SECOND),

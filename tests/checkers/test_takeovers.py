@@ -12,7 +12,7 @@ from harness.history.paths import parts
 from tests.checkers.notation import by_hand, write
 
 
-def told(*rows: str, recorded: bool = True) -> list[tuple[int, int, int]]:
+def passed_over(*rows: str, recorded: bool = True) -> list[tuple[int, int, int]]:
     """Partition, and from where to where, of what was passed over. A row: ``event @offset t1 p0``, by reader 3; or
     ``… p0 4``: by reader 4; or ``… p0 4 failed``."""
     split = [(row.split() + ["3", ""][len(row.split()) - 4 :]) for row in rows]
@@ -62,7 +62,7 @@ def told(*rows: str, recorded: bool = True) -> list[tuple[int, int, int]]:
 def test_what_was_asked_before_tells_where_the_next_owner_may_begin(
     rows: tuple[str, ...], passed: list[tuple[int, int, int]]
 ) -> None:
-    assert told(*rows) == passed
+    assert passed_over(*rows) == passed
 
 
 #: Reader 4 began before an unanswered request of reader 3.
@@ -99,7 +99,7 @@ BEGAN_BEFORE = ("assign @0 t1 p0 3", "committing @6 t2 p0 3", "assign @0 t3 p0 4
 def test_a_request_counts_until_a_later_member_that_began_before_it_was_answered(
     rows: tuple[str, ...], passed: list[tuple[int, int, int]]
 ) -> None:
-    assert told(*BEGAN_BEFORE, *rows) == passed
+    assert passed_over(*BEGAN_BEFORE, *rows) == passed
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_request_counts_until_a_later_member_that_began_before_it_was_answered
 def test_where_requests_are_not_recorded_only_a_commit_tells_it(
     rows: tuple[str, ...], passed: list[tuple[int, int, int]]
 ) -> None:
-    assert told(*rows, recorded=False) == passed
+    assert passed_over(*rows, recorded=False) == passed
 
 
 @pytest.mark.parametrize("tells", [False, True])
@@ -202,6 +202,6 @@ def test_where_nothing_was_asked_for_it_began_at_the_log_start_or_skipped_someth
 
 def test_where_no_member_asked_for_anything_nobody_tells_where_one_began_that_did_not_learn_it(tmp_path: Path) -> None:
     members = {"consumer 101": {}}
-    told_of = {"writes": dict.fromkeys(members, ("reads", "positions"))}
-    write(tmp_path, [by_hand("place assign r1 t1", "live d @3 r1 t6")], grouped=True, clients=members, **told_of)
+    writes = {"writes": dict.fromkeys(members, ("reads", "positions"))}
+    write(tmp_path, [by_hand("place assign r1 t1", "live d @3 r1 t6")], grouped=True, clients=members, **writes)
     assert skipping_starts(History.read(tmp_path, cast(Any, None))) == []

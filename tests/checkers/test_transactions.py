@@ -20,7 +20,7 @@ from harness.core.anomalies import READ_CYCLE
 from harness.core.verdict import Judgement, Standing
 from harness.history.run_file import Origin
 from tests.checkers.notation import SECOND, WORKERS_OF_A_HISTORY, by_hand, turned_round, write
-from tests.checkers.test_delivery import Case, Sets, by_case, case, told
+from tests.checkers.test_delivery import Case, Sets, by_case, case, hand_histories
 from tests.golden.sample import Judged
 
 CLIENTS = {
@@ -568,7 +568,7 @@ SKIPPED: dict[str, list[tuple[tuple[str, ...], str]]] = {
 def test_what_no_reader_may_skip_of_transactions(level: str, spark: SparkSession, tmp_path: Path) -> None:
     histories, wanted = zip(*SKIPPED[level], strict=True)
     cases = [case(str(n), *lines) for n, lines in enumerate(histories)]
-    listed = told(cases)
+    listed = hand_histories(cases)
     readers = {f"consumer {listed[0].first_reader + n}": of for n, of in READERS.items()}
     write(tmp_path, listed, isolation_level=level, clients=readers)
     history = History.read(tmp_path, spark)
@@ -659,7 +659,7 @@ PAST_OPEN: dict[str, tuple[tuple[str, ...], str]] = {
 
 @pytest.mark.parametrize("one_task", [True, False])
 def test_nothing_is_read_past_an_open_transaction(one_task: bool, spark: SparkSession, tmp_path: Path) -> None:
-    listed = told([case(says, *lines) for says, (lines, _) in PAST_OPEN.items()])
+    listed = hand_histories([case(says, *lines) for says, (lines, _) in PAST_OPEN.items()])
     readers = {f"consumer {100 + n}": of for n, of in READERS.items()}
     short = {f"producer {one.first_worker}": {} for one in listed}
     short[f"producer {listed[[*PAST_OPEN].index('before a configured timeout')].first_worker}"] = {

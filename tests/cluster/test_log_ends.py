@@ -43,10 +43,10 @@ class Seen:
     """An observer that was told ``before``, and once it was asked for that, ``after``."""
 
     def __init__(self, before: Iterable[Sight], after: Iterable[Sight] | None = None) -> None:
-        self._told = [list(before), list(before if after is None else after)]
+        self._answers = [list(before), list(before if after is None else after)]
 
     def partitions(self) -> dict[Partition, Sight]:
-        self._now = self._told.pop(0)
+        self._now = self._answers.pop(0)
         return {(sight.topic, sight.partition): sight for sight in self._now}
 
     def sights(self, topic: str, partition: int) -> list[Sight]:

@@ -167,7 +167,7 @@ def observe(tmp_path: Path) -> Callable[..., tuple[Observer, list[dict[str, Any]
 
 
 def test_all_that_a_broker_says_is_kept(observe: Callable[..., Any]) -> None:
-    observer, rows = observe(told_of(41))
+    observer, rows = observe(reports_high(41))
     names = ("leader", "leader_epoch", "isr", "high", "high_epoch", "elr", "coordinator")
     assert [tuple(row[name] for name in names) for row in rows[:2]] == [
         (1, 3, [1], None, None, [3], None),
@@ -186,7 +186,7 @@ def test_with_zookeeper_the_controller_is_kept_too(
     others: tuple[Node, ...], controller: int | None, observe: Callable[..., Any]
 ) -> None:
     """(A KRaft broker names any broker.)"""
-    _, rows = observe(told_of(41), topology=Topology((B1, *others), TOPOLOGY.clients))
+    _, rows = observe(reports_high(41), topology=Topology((B1, *others), TOPOLOGY.clients))
     assert {row["controller"] for row in rows} == {controller}
 
 
@@ -198,7 +198,7 @@ def test_what_a_broker_said_is_kept_where_it_does_not_answer_the_next_question(
     silent: str, high: int | None, coordinator: Node | None, observe: Callable[..., Any]
 ) -> None:
     asked = iter(range(40))
-    observer, rows = observe(told_of(41) if high else lambda observer: next(asked) == 20, silent={silent})
+    observer, rows = observe(reports_high(41) if high else lambda observer: next(asked) == 20, silent={silent})
     assert observer.view().leader == B1
     assert observer.view().controller == (CONTROLLERS[1] if silent in {"offsets", "eligible"} else None)
     assert observer.view().coordinator == coordinator
@@ -215,12 +215,12 @@ def test_no_coordinator_is_kept_that_a_broker_named_before_it_was_silent(observe
         if question == "controller":
             silent.add("group coordinator")
 
-    _, rows = observe(told_of(44), silent=silent, before=falls_silent)
+    _, rows = observe(reports_high(44), silent=silent, before=falls_silent)
     assert [row["coordinator"] for row in rows[:3]] == [None, 2, None]
 
 
 def test_without_a_group_no_coordinator_of_one_is_asked_for(observe: Callable[..., Any]) -> None:
-    _, rows = observe(told_of(41), errs={"group coordinator"}, group=None)
+    _, rows = observe(reports_high(41), errs={"group coordinator"}, group=None)
     assert {row["coordinator"] for row in rows} == {None}
 
 
@@ -233,7 +233,7 @@ def test_no_high_watermark_is_recorded_with_an_isr_of_before_it(observe: Callabl
         elif leads.high == 41:
             leads.isr = (1, 2, 3)
 
-    _, rows = observe(told_of(99), before=shrinks)
+    _, rows = observe(reports_high(99), before=shrinks)
     assert {(*row["isr"], row["high"]) for row in rows} == {(1, 2, 3, None), (1, 99)}
 
 
@@ -242,7 +242,7 @@ def test_no_high_watermark_is_recorded_for_another_epoch(observe: Callable[..., 
         if question == "metadata":
             leads.epoch = min(leads.epoch + 1, 7)
 
-    _, rows = observe(told_of(41), before=deposed)
+    _, rows = observe(reports_high(41), before=deposed)
     assert {row["leader_epoch"] for row in rows if row["high"] is not None} == {7}
 
 
@@ -251,11 +251,11 @@ def test_no_eligible_leader_replica_is_recorded_with_another_isr(observe: Callab
         if question == "metadata":
             leads.isr = (1,) if leads.isr == (1, 2) else (1, 2)
 
-    _, rows = observe(told_of(41), before=shrinks)
+    _, rows = observe(reports_high(41), before=shrinks)
     assert {row["elr"] for row in rows} == {None}
 
 
-def told_of(high: int) -> Callable[[Observer], bool]:
+def reports_high(high: int) -> Callable[[Observer], bool]:
     return lambda observer: any(sight.high == high for sight in observer.sights(TOPIC, 0))
 
 

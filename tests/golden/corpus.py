@@ -11,7 +11,7 @@ from harness.history.paths import ANOMALIES, VERDICT_FILE
 from harness.history.run_file import RunFile
 from tests.checkers import test_delivery, test_groups, test_judge, test_recorded_runs, test_transactions
 from tests.checkers.notation import HandHistory, by_hand, write
-from tests.checkers.test_delivery import Case, told
+from tests.checkers.test_delivery import Case, hand_histories
 from tests.golden.sample import Sample
 from tests.planted import judging, test_mutants, test_recorded
 from tests.planted.judging import KINDS, Kind
@@ -54,7 +54,7 @@ def _by_hand() -> Iterator[Sample]:
 
 
 def _cases(name: str, cases: list[Case], **settings: Any) -> Sample:
-    return _histories(name, told(cases), **settings)
+    return _histories(name, hand_histories(cases), **settings)
 
 
 def _histories(name: str, histories: Sequence[HandHistory], **settings: Any) -> Sample:

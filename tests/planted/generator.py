@@ -42,7 +42,7 @@ class Place:
     """A place in a log: whose record stood there, and who saw it. ``shares`` the offset of the next place.
 
     ``reading``: what happens as the consumer gets there. ``damaged``: the phases in which its checksum fails.
-    ``told``: whether those who read it say at which offset. ``committed``: whether the group commits past it.
+    ``has_offset``: whether those who read it say at which offset. ``committed``: whether the group commits past it.
     ``keys``: under which key it is read, by phase, where that is not the one that it was sent with.
     ``replica``: whether a follower's log has it; None: as the final log does, where that follower's log was read.
     ``fallen``: the phases in which it is read under a leader epoch that had ended before.
@@ -55,7 +55,7 @@ class Place:
     replica: bool | None = None
     damaged: frozenset[str] = frozenset()
     shares: bool = False
-    told: bool = True
+    has_offset: bool = True
     reading: str = ""
     committed: bool = False
     fallen: frozenset[str] = frozenset()
@@ -273,7 +273,7 @@ def deliver(
             "phase": phase,
             "topic": world.topic,
             "partition": partition,
-            "offset": place.offset if place.told else -1,
+            "offset": place.offset if place.has_offset else -1,
             "leader_epoch": _epoch(place, phase),
             "record_id": place.record,
             "key": place.keys[phase] if phase in place.keys else _key_of(world, place),

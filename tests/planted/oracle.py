@@ -67,7 +67,7 @@ def judged_without_final_read(tables: dict[str, list[Row]]) -> Sets:
     _what_nobody_read(found, sends, proven, reads)
     _what_was_sent(found, sends, proven, [], [])
     _what_was_read(found, sends, reads)
-    _told_twice(found, sends, _proven(log, sends))
+    _at_two_offsets(found, sends, _proven(log, sends))
     _offsets(found, sends, log)
     _order(found, sends, log, [], reads, acknowledged=True)
     _readers(found, sends, reads, log, positions)
@@ -145,7 +145,7 @@ def _what_nobody_read(found: Sets, sends: list[Row], proven: list[Row], reads: l
             found["lost" if passed else "unseen"].add(s["record_id"])
 
 
-def _told_twice(found: Sets, sends: list[Row], log: list[Row]) -> None:
+def _at_two_offsets(found: Sets, sends: list[Row], log: list[Row]) -> None:
     offsets = _offsets_of(log)
     for s in sends:
         if s["outcome"] == "ok" and s["offset"] is not None and (slot(s), s["record_id"]) in offsets:
@@ -376,8 +376,8 @@ def _of(row: Row) -> tuple[int, int | None]:
 
 
 def _in_order(happened: tuple[int, int, str, int | None, int | None, int | None]) -> tuple[int, int, int, int]:
-    at_ns, told_or_read, _, offset, record, _ = happened
-    return at_ns, told_or_read, offset or 0, -1 if record is None else record
+    at_ns, event_or_read, _, offset, record, _ = happened
+    return at_ns, event_or_read, offset or 0, -1 if record is None else record
 
 
 def _seat(row: Row) -> tuple[int, int, Slot]:

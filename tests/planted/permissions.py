@@ -45,10 +45,10 @@ class PlantedRow:
     settings: Mapping[str, Any]
     reaches: tuple[str, ...] | Never
     misses: Mapping[str, Plant | Never]
-    cannot_be_told: Plant | Never
+    undecided: Plant | Never
 
 
-def _untold(*lines: str) -> Plant:
+def _undecided(*lines: str) -> Plant:
     return Plant(lines, Standing.UNDECIDED)
 
 
@@ -281,7 +281,7 @@ ROWS: Mapping[str, PlantedRow] = {
             DISK: Plant((_R, *_ONLY, "fault w b3 20..30 kind=wipe", *_ANEW)),
             HOLE: Plant((_R, *_ONLY, "fault w b1 20..30 kind=wipe", *_HOLE)),
         },
-        _untold(_R, *_ONLY, "fault w b1 20..30 kind=wipe unknown=b1", *_ANEW),
+        _undecided(_R, *_ONLY, "fault w b1 20..30 kind=wipe unknown=b1", *_ANEW),
     ),
     "acks without replication": PlantedRow(
         "lost",
@@ -294,7 +294,7 @@ ROWS: Mapping[str, PlantedRow] = {
             DISK: Plant((_R, *_NOBODY_ELSE, "fault w b2,b3 20..24 kind=wipe", *_ENDED)),
             HOLE: Plant((_R, *_led("1,2,3"), _KILLED, *_B2_OF_ISR, *_HOLE)),
         },
-        _untold("send r ok @5 t30..31", *_TWO_LED, *_CUT),
+        _undecided("send r ok @5 t30..31", *_TWO_LED, *_CUT),
     ),
     "unclean election, one in-sync replica": PlantedRow(
         "lost",
@@ -307,7 +307,7 @@ ROWS: Mapping[str, PlantedRow] = {
             DISK: Plant((_R, *_B3_WIPED, *_CUT)),
             HOLE: Plant((_R, *_ALONE, *_HOLE)),
         },
-        _untold(_WHILE_IT_SHRANK, *_SHRANK, *_CUT),
+        _undecided(_WHILE_IT_SHRANK, *_SHRANK, *_CUT),
     ),
     "unclean election, whole ISR faulted": PlantedRow(
         "lost",
@@ -320,7 +320,7 @@ ROWS: Mapping[str, PlantedRow] = {
             DISK: Plant((_R, *_B3_WIPED, *_CUT)),
             HOLE: Plant((_R, *_BOTH, *_HOLE)),
         },
-        _untold(_R, *_led("1,2"), _KILLED, "fault cut b2 21..40 kind=isolate unknown=b2", *_B3_ALONE, *_CUT),
+        _undecided(_R, *_led("1,2"), _KILLED, "fault cut b2 21..40 kind=isolate unknown=b2", *_B3_ALONE, *_CUT),
     ),
     "unclean election by hand": PlantedRow(
         "lost",
@@ -333,7 +333,7 @@ ROWS: Mapping[str, PlantedRow] = {
             DISK: Plant((_R, *_B3_WIPED, "fault elect-1 - 25..26 unclean", *_CUT)),
             HOLE: Plant((_R, *_ALONE, "fault elect-1 - 25..26 unclean", *_HOLE)),
         },
-        _untold(_R, *_ALONE, "fault elect-1 - 25..26 unclean unknown", *_CUT),
+        _undecided(_R, *_ALONE, "fault elect-1 - 25..26 unclean unknown", *_CUT),
     ),
     "every disk lost": PlantedRow(
         "lost",
@@ -351,7 +351,7 @@ ROWS: Mapping[str, PlantedRow] = {
             DISK: Plant((_R, *_ALL_KILLED, "fault w b1,b2 20..24 kind=wipe", *_ANEW)),
             HOLE: Plant((_R, *_ALL_KILLED, "fault w b1,b2,b3 20..24 kind=wipe", *_HOLE)),
         },
-        _untold(_R, *_ALL_KILLED, "fault w b1,b2,b3 20..24 kind=wipe unknown=b3", *_ANEW),
+        _undecided(_R, *_ALL_KILLED, "fault w b1,b2,b3 20..24 kind=wipe unknown=b3", *_ANEW),
     ),
     "last replica standing": PlantedRow(
         "lost",
@@ -369,7 +369,7 @@ ROWS: Mapping[str, PlantedRow] = {
             DISK: Plant((*_LAST, "fault w b3 21..22 kind=wipe", *_OF_THE_LAST)),
             HOLE: Plant((*_LAST, "fault w b1 21..22 kind=wipe", *_HOLE)),
         },
-        _untold(*_LAST, "fault w b1 21..22 kind=wipe unknown=b1", *_OF_THE_LAST),
+        _undecided(*_LAST, "fault w b1 21..22 kind=wipe unknown=b1", *_OF_THE_LAST),
     ),
     "last known leader": PlantedRow(
         "lost",
@@ -394,21 +394,21 @@ ROWS: Mapping[str, PlantedRow] = {
                 )
             ),
         },
-        _untold(*_LAST_KNOWN, "fault w b1 21..22 kind=wipe unknown=b1", *_OF_THE_LAST),
+        _undecided(*_LAST_KNOWN, "fault w b1 21..22 kind=wipe unknown=b1", *_OF_THE_LAST),
     ),
     "retries without idempotence": PlantedRow(
         "duplicated",
         {"idempotence": False, "retries": 5},
         (*_TWICE, *_QUIET, _CUT_THEN),
         _resent(_TWICE),
-        _untold(*_TWICE, *_QUIET, f"{_CUT_THEN} unknown"),
+        _undecided(*_TWICE, *_QUIET, f"{_CUT_THEN} unknown"),
     ),
     "sent again to another leader": PlantedRow(
         "duplicated",
         {"idempotence": False, "retries": 0},
         (*_TWICE, *_MOVED),
         _refused(_TWICE),
-        _untold(*_TWICE_AFTERWARDS, *_MOVED, _CUT_THEN),
+        _undecided(*_TWICE_AFTERWARDS, *_MOVED, _CUT_THEN),
     ),
     "another given up beside it": PlantedRow(
         "duplicated",
@@ -459,7 +459,7 @@ ROWS: Mapping[str, PlantedRow] = {
         {"idempotence": False, "retries": 5, "max_in_flight": 5},
         (*_LATER, *_QUIET, _CUT_THEN),
         _resent(_LATER),
-        _untold(*_LATER, *_QUIET, f"{_CUT_THEN} unknown"),
+        _undecided(*_LATER, *_QUIET, f"{_CUT_THEN} unknown"),
     ),
     "sent again to another leader, several in flight": PlantedRow(
         "reordered",
@@ -473,7 +473,7 @@ ROWS: Mapping[str, PlantedRow] = {
         {"idempotence": False, "retries": 5, "max_in_flight": 1},
         (*_GIVEN_UP_LATER, *_QUIET, _CUT_THEN),
         {**_resent(_GIVEN_UP_LATER), "acknowledged": Plant((*_LATER, *_QUIET, _CUT_THEN))},
-        _untold(*_GIVEN_UP_LATER, *_QUIET, f"{_CUT_THEN} unknown"),
+        _undecided(*_GIVEN_UP_LATER, *_QUIET, f"{_CUT_THEN} unknown"),
     ),
     "moved by a group": PlantedRow(
         "skipped",
@@ -486,7 +486,7 @@ ROWS: Mapping[str, PlantedRow] = {
             "another reader": Plant((*_GAP, _B_WAS_READ, _MOVED_UNSEEN.replace("r1", "r2"))),
             **_NOTHING_IS_MISSING,
         },
-        _untold(*_GAP, _B_WAS_READ, _MOVED_UNSEEN),
+        _undecided(*_GAP, _B_WAS_READ, _MOVED_UNSEEN),
     ),
     "read before they are committed": PlantedRow(
         "read_cycle",
@@ -511,14 +511,14 @@ ROWS: Mapping[str, PlantedRow] = {
             "its producer's next transaction was ended": Plant(
                 (*_HANGS, "txn 2 commit ok 10..15..16", "send y ok @3 x2 t11..12")
             ),
-            "nothing of its producer stands below": _untold(
+            "nothing of its producer stands below": _undecided(
                 *(line.replace("@0 x1", "@0 p1 x1") for line in _HANGS), "end 0..1 p1", "stable @1 p1 high=1"
             ),
-            "its timeout was over": _untold(
+            "its timeout was over": _undecided(
                 *("txn 1 commit ok 0..70..71", "send a ok @0 x1 t1..61", "end 0..0", "stable @0 high=1")
             ),
         },
-        _untold(*_ENDED_LATE, "fault f b1 4..6 kind=pause"),
+        _undecided(*_ENDED_LATE, "fault f b1 4..6 kind=pause"),
     ),
     "commit before processing": PlantedRow(
         "missed",
@@ -564,6 +564,6 @@ ROWS: Mapping[str, PlantedRow] = {
             ),
             **_NOTHING_IS_MISSING,
         },
-        _untold(*_BY_TURNS, f"fault i b1 60..106.5 {_ISOLATED}"),
+        _undecided(*_BY_TURNS, f"fault i b1 60..106.5 {_ISOLATED}"),
     ),
 }

@@ -529,7 +529,7 @@ IMPORTED: tuple[Plot, ...] = (
     Plot("read twice", "ok", _twice(), ("duplicated",)),
     Plot("read elsewhere than acknowledged", "ok", _acknowledged_before, ("duplicated",)),
     Plot("read by two", "ok", _reading("redelivered"), twin_of=("duplicated",)),
-    Plot("read, offset unknown", "ok", _seen(told=False), twin_of=("duplicated", "unseen", "lost")),
+    Plot("read, offset unknown", "ok", _seen(has_offset=False), twin_of=("duplicated", "unseen", "lost")),
     Plot("failed but read", "fail", _nothing, ("failed_but_present",)),
     Plot("failed, read damaged", "fail", _seen(damaged=_DAMAGED), ("corrupted",), twin_of=("failed_but_present",)),
     Plot("read damaged elsewhere", "ok", _damaged_elsewhere(remains=False), ("lost", "corrupted")),

@@ -119,18 +119,18 @@ class _Partition:
         self.final = [row for row in here["reads"] if row["phase"] == "final"]
         self.live = [row for row in here["reads"] if row["phase"] == "live"]
         self.faults = tables["faults"]
-        told = [row for row in tables["observations"] if _place(row) == place and row["leader_epoch"] is not None]
-        self.told = sorted(told, key=lambda row: row["at_ns"])
+        reports = [row for row in tables["observations"] if _place(row) == place and row["leader_epoch"] is not None]
+        self.reports = sorted(reports, key=lambda row: row["at_ns"])
         self.by_observer: dict[str, list[Row]] = defaultdict(list)
         leaders: dict[int, set[int]] = defaultdict(set)
-        self.first_told: dict[int, int] = {}
-        for row in self.told:
+        self.first_reported: dict[int, int] = {}
+        for row in self.reports:
             self.by_observer[row["observer"]].append(row)
             leaders[row["leader_epoch"]].add(row["leader"])
-            self.first_told.setdefault(row["leader_epoch"], row["at_ns"])
+            self.first_reported.setdefault(row["leader_epoch"], row["at_ns"])
         self.leaders = {epoch: min(some) for epoch, some in leaders.items() if len(some) == 1}
         read = {row["leader_epoch"] for row in here["reads"] if row["leader_epoch"] is not None}
-        newest = max({*self.first_told} | read, default=-1)
+        newest = max({*self.first_reported} | read, default=-1)
         self.in_office = {epoch: self._in_office(epoch) for epoch in range(newest + 1)}
         self.written = self._written()
 
@@ -175,9 +175,9 @@ class _Partition:
         holders = frozenset(must)
         if last is None:
             return Opinion(Standing.VIOLATION, "no election can have taken it: the log goes on around it", holders)
-        newest = max(self.first_told, default=-1)
+        newest = max(self.first_reported, default=-1)
         chain = range(term + 1, int(min(last, newest)) + 1)
-        until = self.first_told.get(int(last), inf) if last < inf else self._ended_ns
+        until = self.first_reported.get(int(last), inf) if last < inf else self._ended_ns
         if not self._watched(gone.invoked_ns, until) or not self.leaders.keys() >= {*chain}:
             return Opinion(Standing.UNDECIDED, "too little was observed", holders)
         had = self._walk(gone, term, [epoch for epoch in chain if self.leaders[epoch] >= 0], must)
@@ -218,7 +218,7 @@ class _Partition:
         leader, committed_ns = self.leaders[term], self._committed_ns(gone, term)
         if committed_ns is None:
             return {leader}
-        around = self._told_around(gone.invoked_ns, committed_ns + self.rules.lag_ns)
+        around = self._reported_around(gone.invoked_ns, committed_ns + self.rules.lag_ns)
         # (The same leader may commit it in its next term, which a smaller ISR began.)
         isrs = [{*row["isr"]} for row in around if row["leader_epoch"] >= term]
         joined = [*self._own(term, committed_ns + _ANSWERED_WITHIN)] if later else []
@@ -229,7 +229,7 @@ class _Partition:
         times = [gone.completed_ns] if self.rules.acks in {"all", "-1"} and gone.completed_ns is not None else []
         own = self._own(term, gone.invoked_ns)
         times += [row["at_ns"] for row in own if row["high_epoch"] == term and (row["high"] or 0) > gone.offset]
-        later = min((at for epoch, at in self.first_told.items() if epoch > term), default=inf)
+        later = min((at for epoch, at in self.first_reported.items() if epoch > term), default=inf)
         if gone.delivered_ns is not None and gone.delivered_ns + self.rules.lag_ns < later:
             times.append(gone.delivered_ns)
         return min(times, default=None)
@@ -246,10 +246,10 @@ class _Partition:
         committed = self._committed_ns(gone, term) is not None
         joined = set[int]()
         for epoch in chain:
-            elected, at_ns = self.leaders[epoch], self.first_told[epoch]
+            elected, at_ns = self.leaders[epoch], self.first_reported[epoch]
             intact = all(had is _Had.MUST for _, had in found)
             # (A leader that was deposed may have acknowledged it after the election.)
-            since = min(gone.invoked_ns, self.first_told[term])
+            since = min(gone.invoked_ns, self.first_reported[term])
             asked = [row for row in self.faults if self._elects(row, since, at_ns)]
             uncleanly = self.rules.unclean or any(
                 row["effective"] and at_ns <= (row["injected_ns"] or 0) + _FRESH for row in asked
@@ -276,16 +276,16 @@ class _Partition:
     def _allowed(self, elected: int, term: int, epoch: int, uncleanly: bool) -> bool:
         """Whether a leader may be elected: it was in the ISR that was told last, or eligible; or, where elections may
         be unclean, faults had hit everybody who was."""
-        at_ns = self.first_told[epoch]
-        before = [row for row in self.told if term <= row["leader_epoch"] < epoch and row["at_ns"] < at_ns]
+        at_ns = self.first_reported[epoch]
+        before = [row for row in self.reports if term <= row["leader_epoch"] < epoch and row["at_ns"] < at_ns]
         last = [row for row in before if row["at_ns"] >= before[-1]["at_ns"] - _ANSWERED_WITHIN]
         could = {broker for row in last for broker in (*row["isr"], *(row["elr"] or ()))}
         return elected in could or (uncleanly and all(self._hit(broker, at_ns) for broker in could))
 
     def _outside(self, broker: int, gone: Gone, term: int, epoch: int) -> bool:
         """Whether nobody had a broker in the ISR, or eligible, from before the record was sent until an election."""
-        at_ns = self.first_told[epoch]
-        around = self._told_around(gone.invoked_ns - self.rules.lag_ns, at_ns)
+        at_ns = self.first_reported[epoch]
+        around = self._reported_around(gone.invoked_ns - self.rules.lag_ns, at_ns)
         rows = [row for row in around if term <= row["leader_epoch"] < epoch]
         if any(broker in row["isr"] or broker in (row["elr"] or ()) for row in rows):
             return False
@@ -314,7 +314,7 @@ class _Partition:
             and wipe["injected_ns"] < to_ns
             and not any(
                 broker in row["isr"] and row["leader"] not in {broker, -1}
-                for row in self.told
+                for row in self.reports
                 if wipe["injecting_ns"] <= row["at_ns"] < to_ns
             )
             for wipe in surely
@@ -344,7 +344,7 @@ class _Partition:
         return self._terms_between(gone.invoked_ns, gone.completed_ns)
 
     def _terms_between(self, invoked_ns: int, completed_ns: int) -> set[int | None]:
-        if not self._watched(invoked_ns, completed_ns) or self.told[-1]["at_ns"] < completed_ns:
+        if not self._watched(invoked_ns, completed_ns) or self.reports[-1]["at_ns"] < completed_ns:
             return {None}
         there = [
             epoch for epoch, (since, over) in self.in_office.items() if since <= completed_ns and over >= invoked_ns
@@ -395,7 +395,7 @@ class _Partition:
         rows = self.by_observer.get(self.rules.names[self.leaders[epoch]], [])
         return (row for row in rows if row["leader_epoch"] == epoch and row["at_ns"] >= from_ns)
 
-    def _told_around(self, from_ns: int, to_ns: int) -> list[Row]:
+    def _reported_around(self, from_ns: int, to_ns: int) -> list[Row]:
         """What each observer told: from the last time before ``from_ns`` to the first one after ``to_ns``."""
         return [
             row
@@ -405,13 +405,15 @@ class _Partition:
         ]
 
     def _watched(self, from_ns: float, to_ns: float) -> bool:
-        times = [row["at_ns"] for row in self.told if from_ns - _FRESH <= row["at_ns"] <= to_ns]
+        times = [row["at_ns"] for row in self.reports if from_ns - _FRESH <= row["at_ns"] <= to_ns]
         return all(later - before <= _FRESH for before, later in zip([from_ns, *times], [*times, to_ns], strict=True))
 
     @property
     def _ended_ns(self) -> float:
         """When no record could be lost any more: the final read had begun."""
-        return min((row["read_ns"] for row in self.final), default=max((row["at_ns"] for row in self.told), default=0))
+        return min(
+            (row["read_ns"] for row in self.final), default=max((row["at_ns"] for row in self.reports), default=0)
+        )
 
     def _gone(self, anomaly: str, send: Row, offset: int) -> Gone:
         reads = [r for r in self.live if (r["record_id"], r["offset"]) == (send["record_id"], offset)]

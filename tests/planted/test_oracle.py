@@ -126,7 +126,7 @@ class Kind:
         return [[*lines, *_commits(Random(n))] for n, lines in enumerate(drawn)]
 
     @cached_property
-    def told(self) -> list[HandHistory]:
+    def histories(self) -> list[HandHistory]:
         """Their rows."""
         told = [HandHistory(f"h-{n}", n * WORKERS_OF_A_HISTORY).add(said) for n, said in enumerate(self.lines)]
         for one in told:
@@ -137,7 +137,7 @@ class Kind:
     @cached_property
     def expected(self) -> list[Sets]:
         """What the other judge finds in each."""
-        return [self.judge(told.rows) for told in self.told]
+        return [self.judge(told.rows) for told in self.histories]
 
     def asked(self, run: RunFile) -> list[Checker]:
         """The questions; those, too, that only a group is asked, though these readers are none."""
@@ -213,7 +213,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_both_find_the_same(kind: Kind, one_task: bool, spark: SparkSession, tmp_path: Path) -> None:
     # Three in four histories are judged in one task.
-    chosen = {n: told for n, told in enumerate(kind.told) if (n % 4 > 0) is one_task}
+    chosen = {n: one for n, one in enumerate(kind.histories) if (n % 4 > 0) is one_task}
     file = write(tmp_path, chosen.values(), **kind.run)
     records(History.read(tmp_path, spark, one_task=one_task), kind.asked(file))
     found: dict[int, Sets] = {n: {} for n in chosen}

@@ -18,18 +18,18 @@ from tests.planted.families import FAMILIES, NO_FAMILY, settings_of, standing_of
 from tests.planted.permissions import ROWS, WAYS, Never, Plant, PlantedRow
 from tests.planted.together import rulings, write_together
 
-REACHES, CANNOT_BE_TOLD = "reaches it", "cannot be told"
+REACHES, UNDECIDED = "reaches it", "undecided"
 
 
 def each(row: PlantedRow) -> Iterator[tuple[str, Plant | Never]]:
     """The ways in which a row is planted."""
     yield REACHES, row.reaches if isinstance(row.reaches, Never) else Plant(row.reaches, Standing.PERMITTED)
     yield from row.misses.items()
-    yield CANNOT_BE_TOLD, row.cannot_be_told
+    yield UNDECIDED, row.undecided
 
 
 def plants(more: bool) -> list[Any]:
-    """Each row planted in each way: what reaches it and what cannot be told (the core), or ``more``: what misses it."""
+    """Each row planted in each way: what reaches it and what is undecided (the core), or ``more``: what misses it."""
     return [
         pytest.param(name, way, plant, id=f"{name}: {way}")
         for name, row in ROWS.items()

@@ -95,7 +95,7 @@ def judged(*findings: Finding, reasons: tuple[str, ...] = (SAID,), **changes: An
     return with_sentences(told)
 
 
-def told(of: Verdict, width: int = 160, terminal: bool = True) -> str:
+def on_terminal(of: Verdict, width: int = 160, terminal: bool = True) -> str:
     console = Console(file=io.StringIO(), width=width, force_terminal=terminal, color_system=None)
     show(of, console, run=run_file())
     assert isinstance(console.file, io.StringIO)
@@ -104,7 +104,7 @@ def told(of: Verdict, width: int = 160, terminal: bool = True) -> str:
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_a_cause_is_shown_once_at_every_width(width: int) -> None:
-    text = told(judged(finding()), width)
+    text = on_terminal(judged(finding()), width)
     words = " ".join(text.split())
     assert max(map(len, text.splitlines())) <= width
     assert words.count(BECAUSE) == 1
@@ -119,7 +119,7 @@ def test_a_table_that_is_too_wide_is_shown_row_by_row(width: int) -> None:
     rows = [{**example(n), "sent_ns": n * SECOND, "acknowledged_ns": (n + 9) * SECOND} for n in range(2)]
     rows = [{**row, "leader": f"broker-{n}", "faults": [f"cut-{n}"] * 3} for n, row in enumerate(rows)]
     of = verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"examples": rows})})
-    text = told(of, width)
+    text = on_terminal(of, width)
     assert max(map(len, text.splitlines())) <= width
     assert "offset 1 · record worker 0 #1 · sent 1.000 s ·" in " ".join(text.split())
     assert "offset  record" not in text
@@ -127,7 +127,7 @@ def test_a_table_that_is_too_wide_is_shown_row_by_row(width: int) -> None:
 
 
 def test_a_line_of_a_log_is_shown_as_one_however_long() -> None:
-    text = told(judged(finding()), 80, terminal=False)
+    text = on_terminal(judged(finding()), 80, terminal=False)
     assert f"  because: {BECAUSE}\n" in text
     assert any(len(line) > 80 for line in text.splitlines())
 
@@ -155,7 +155,7 @@ def test_two_findings_of_one_anomaly_are_two() -> None:
     of = judged(untaken, finding(), reasons=reasons)
     assert [reason.partition(";")[0] for reason in of.reasons[::2]] == [one.partition(";")[0] for one in reasons]
     assert "between records of one leader epoch" in of.reasons[1]
-    text = told(of)
+    text = on_terminal(of)
     assert text.index("lost 5  violation") < text.index("lost 520, vanished 40  permitted")
     assert text.count("Kafka promises") == 1
     # The examples are the first of the anomaly: none of them is of the first finding.
@@ -165,7 +165,7 @@ def test_two_findings_of_one_anomaly_are_two() -> None:
 def test_one_event_of_several_partitions_is_shown_with_a_row_for_each() -> None:
     elections = [election(0), election(1, at=20.4), election(2, "b2", at=20.9)]
     runs = [run(n, anomalies={"lost": 520 - n}, leader_epoch=n) for n in range(3)]
-    text = told(judged(finding(cause=by_election(*elections), runs=runs)), 80)
+    text = on_terminal(judged(finding(cause=by_election(*elections), runs=runs)), 80)
     said = " ".join(text.split())
     assert "cause: b1 and b2, not in the ISR, were elected in trial-0, trial-1 and trial-2 at 20.0–20.9 s" in said
     assert [line.split() for line in text.splitlines() if line.startswith("  trial-")] == [
@@ -176,7 +176,7 @@ def test_one_event_of_several_partitions_is_shown_with_a_row_for_each() -> None:
 
 def test_who_must_have_had_the_records_has_a_column_where_runs_differ_in_it() -> None:
     runs = [run(0), run(1, must=["b1", "b3"], need_not=["b2"], standing="violation")]
-    text = told(judged(finding(cause=by_election(election(0), election(1)), runs=runs)))
+    text = on_terminal(judged(finding(cause=by_election(election(0), election(1)), runs=runs)))
     assert [line.split()[-3:] for line in text.splitlines() if line.startswith("  trial-")] == [
         ["4)", "b3", "permitted"],
         ["b1", "b3", "violation"],
@@ -247,13 +247,13 @@ def test_a_verdict_of_before_findings_is_shown_by_its_anomalies() -> None:
     stored = of.model_dump(by_alias=True, exclude={"findings"})
     before = Verdict.model_validate(stored)
     assert before.findings == []
-    for text in (told(before), html.render(before, run_file())):
+    for text in (on_terminal(before), html.render(before, run_file())):
         assert all(said in text for said in ("lost", "vanished", "remedy", "520", "40"))
 
 
 def test_the_ids_of_records_are_shown_as_their_workers_numbers() -> None:
     row = {**example(0), "records": [2 << 40 | 566, 2 << 40 | 1804], "stands": 2 << 40 | 1804}
     anomaly = lost().model_copy(update={"examples": [row]})
-    text = told(verdict(Judgement.INVALID, anomalies={"rewritten_offset": anomaly}))
+    text = on_terminal(verdict(Judgement.INVALID, anomalies={"rewritten_offset": anomaly}))
     assert "worker 2 #566, worker 2 #1804" in text
     assert str(2 << 40 | 566) not in text

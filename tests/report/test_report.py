@@ -27,7 +27,7 @@ ALL = [
 ]
 
 
-def told(judged: Verdict, **where: Any) -> str:
+def on_terminal(judged: Verdict, **where: Any) -> str:
     console = Console(file=io.StringIO(), width=160)
     show(judged, console, **where)
     assert isinstance(console.file, io.StringIO)
@@ -36,13 +36,13 @@ def told(judged: Verdict, **where: Any) -> str:
 
 @pytest.mark.parametrize("judged", ALL)
 def test_every_verdict_is_shown_with_its_reasons(judged: Verdict) -> None:
-    text = told(judged)
+    text = on_terminal(judged)
     assert text.startswith(judged.verdict.upper())
     assert all(reason in text for reason in judged.reasons)
 
 
 def test_an_invalid_verdict_is_shown_with_its_anomalies() -> None:
-    text = told(verdict(Judgement.INVALID), directory=Path("store/run"), report=Path("store/run/report.html"))
+    text = on_terminal(verdict(Judgement.INVALID), directory=Path("store/run"), report=Path("store/run/report.html"))
     for said in (
         "INVALID, as expected",
         "520  52.68 % of acknowledged",
@@ -63,19 +63,19 @@ def test_an_invalid_verdict_is_shown_with_its_anomalies() -> None:
 
 
 def test_an_unknown_verdict_is_shown_with_what_was_not_met() -> None:
-    text = told(verdict(Judgement.UNKNOWN, expected=False, partial=True))
+    text = on_terminal(verdict(Judgement.UNKNOWN, expected=False, partial=True))
     assert "UNKNOWN (of a partial history), not as expected" in text
     assert "Preconditions not met\n  faults took effect: no evidence: cut" in text
 
 
 def test_a_line_of_a_log_is_not_wrapped() -> None:
     long = "because " * 60
-    assert f"  {long.strip()}\n" in told(verdict(reasons=[long.strip()]))
+    assert f"  {long.strip()}\n" in on_terminal(verdict(reasons=[long.strip()]))
 
 
 def test_a_stretch_that_never_ended_says_so() -> None:
     longest = {"from_ns": SECOND, "to_ns": 3 * SECOND, "lasted_ns": 2 * SECOND, "ended": False}
-    text = told(verdict(availability={"longest_unavailable": longest, "after_faults": []}))
+    text = on_terminal(verdict(availability={"longest_unavailable": longest, "after_faults": []}))
     assert "2.0 s, from 1.0 s and none came after it" in text
 
 
@@ -131,10 +131,10 @@ def test_what_is_counted_and_no_anomaly_is_shown_on_the_terminal_and_on_the_page
         "transactions: 90 committed, 2 unknown; of the unknown found 2 whole",
         "delivered again, as at-least-once allows: 1,200 (crash), 3 (rebalance)",
     ]
-    assert "Also counted\n" + "".join(f"  {line}\n" for line in lines) in told(judged)
+    assert "Also counted\n" + "".join(f"  {line}\n" for line in lines) in on_terminal(judged)
     page = html.render(judged, run_file())
     assert all(f"<p>{line}</p>" in page for line in lines)
-    assert "Also counted" not in told(verdict()) + html.render(verdict(), run_file())
+    assert "Also counted" not in on_terminal(verdict()) + html.render(verdict(), run_file())
 
 
 @pytest.mark.parametrize("judged", ALL)
@@ -226,7 +226,7 @@ def test_all_of_a_verdict_is_written_beside_its_run(tmp_path: Path) -> None:
 
 def test_what_a_checker_adds_to_an_example_is_shown_under_its_own_name() -> None:
     row = {**example(0), "copies": 3, "also_leading": [{"leader": "b2", "leader_epoch": 4, "isr": ["b2"]}]}
-    text = told(verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"examples": [row]})}))
+    text = on_terminal(verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"examples": [row]})}))
     assert "also leading" in text
     assert "b2 (epoch 4)" in text
     assert "copies" in text
@@ -246,14 +246,14 @@ def test_brokers_are_called_by_their_names_in_every_report() -> None:
     judged = verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"examples": [row]})})
     nodes = [NodeAddress(name=f"b{n}", role="broker", id=n, address=f"10.0.0.{n}") for n in (1, 2)]
     run = run_file().model_copy(update={"nodes": nodes})
-    for text in (told(judged, run=run), html.render(judged, run)):
+    for text in (on_terminal(judged, run=run), html.render(judged, run)):
         assert all(said in text for said in ("b1 (epoch 3) → b2 (epoch 4)", "b1 b2 → b2", "broker 7 (epoch 2)"))
 
 
 def test_runs_are_shown_in_every_report() -> None:
     runs = [{"text": f"trial-0: run <{n}>"} for n in range(5)]
     judged = verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"runs": runs})})
-    text = told(judged)
+    text = on_terminal(judged)
     assert "records: trial-0: run <2>" in text
     assert "run <3>" not in text
     assert "… and 2 more ranges of records: verdict.json" in text
@@ -268,13 +268,13 @@ def toy(report: ReportData) -> list[Block]:
 
 def test_a_section_is_one_entry_for_text_and_page_alike() -> None:
     sections = (*SECTIONS, Section("Toy", toy))
-    text = told(verdict(), sections=sections)
+    text = on_terminal(verdict(), sections=sections)
     assert "\nToy\n  28 <letters>\n" in text
     page = ET.fromstring(html.render(verdict(), run_file(), sections).removeprefix("<!DOCTYPE html>\n"))
     assert [title.text for title in page.iter("h2")][-1] == "Toy"
     assert "28 <letters>" in [line.text for line in page.iter("p")]
     assert [span.text for span in page.iter("span") if span.get("class") == "bad"][-1] == "b"
-    assert "Toy" not in told(verdict()) + html.render(verdict(), run_file())
+    assert "Toy" not in on_terminal(verdict()) + html.render(verdict(), run_file())
 
 
 def test_a_section_is_shown_only_where_it_belongs_and_has_something_to_say() -> None:

@@ -22,7 +22,7 @@ def plain() -> tuple[PlainDisplay, Clock, io.StringIO]:
     return PlainDisplay(stream, clock), clock, stream
 
 
-def told(stream: io.StringIO) -> list[str]:
+def lines_of(stream: io.StringIO) -> list[str]:
     return [line.split(" s  ", 1)[1] for line in stream.getvalue().splitlines()]
 
 
@@ -34,7 +34,7 @@ def test_a_log_tells_phases_and_each_step_once() -> None:
     display.step("heal all", None)
     clock.at = 12.34
     display.line("b1 exited")
-    assert told(stream) == ["== timeline", "wait 3s (3 s at most)", "heal all", "b1 exited"]
+    assert lines_of(stream) == ["== timeline", "wait 3s (3 s at most)", "heal all", "b1 exited"]
     assert stream.getvalue().splitlines()[-1] == "  12.3 s  b1 exited"
 
 
@@ -42,7 +42,7 @@ def test_a_log_tells_the_status_every_five_seconds() -> None:
     display, clock, stream = plain()
     for clock.at in (0.0, 0.25, 4.9, 5.0, 9.9, 10.0):
         display.status(int(clock.at * 1000), 0, 0, "b1", ("b1", "b2"), ())
-    assert [line.split(" sent")[0] for line in told(stream)] == ["0", "5,000", "10,000"]
+    assert [line.split(" sent")[0] for line in lines_of(stream)] == ["0", "5,000", "10,000"]
 
 
 def test_a_log_tells_at_once_when_roles_or_faults_change() -> None:
@@ -51,7 +51,7 @@ def test_a_log_tells_at_once_when_roles_or_faults_change() -> None:
     display.status(2, 2, 0, "b1", ("b1",), ())
     display.status(3, 2, 1, None, (), ("cut",))
     display.status(4, 2, 2, None, (), ("cut",))
-    assert told(stream) == [
+    assert lines_of(stream) == [
         "1 sent, 1 acknowledged, 0 failed; leader b1, ISR b1 b2; faults: none",
         "2 sent, 2 acknowledged, 0 failed; leader b1, ISR b1; faults: none",
         "3 sent, 2 acknowledged, 1 failed; leader none, ISR empty; faults: cut",

@@ -11,7 +11,7 @@ from typing import Any
 Schema = dict[str, Any]
 
 #: Keywords that refuse nothing.
-_TOLD = {"$schema", "$defs", "title", "description", "default"}
+_REFUSE_NOTHING = {"$schema", "$defs", "title", "description", "default"}
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
     "integer": lambda value: isinstance(value, int | float) and not isinstance(value, bool) and value % 1 == 0,
@@ -26,7 +26,7 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 def refusals(value: Any, schema: Schema, whole: Schema, place: str = "") -> Iterator[str]:
     """Why ``value`` does not meet ``schema``, a part of ``whole``."""
     for keyword, says in schema.items():
-        if keyword not in _TOLD:
+        if keyword not in _REFUSE_NOTHING:
             yield from _KEYWORDS[keyword](value, says, schema, whole, place)
 
 

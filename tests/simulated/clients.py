@@ -99,16 +99,16 @@ class Producer:
         replica = client.cluster.replica((row["topic"], row["partition"]), known[1])
         there = replica.broker.process
 
-        def told(produced: Produced) -> None:
+        def answered_once(produced: Produced) -> None:
             if not answered:
                 answered.append(True)
                 self._answered(row, attempt, produced)
 
         def timed_out() -> None:
-            told(Produced(error="REQUEST_TIMED_OUT"))
+            answered_once(Produced(error="REQUEST_TIMED_OUT"))
 
         def reply(produced: Produced) -> None:
-            world.send(there, client.process, partial(told, produced))
+            world.send(there, client.process, partial(answered_once, produced))
 
         world.send(client.process, there, partial(replica.produce, row["record_id"], self._acks, reply))
         world.after(_REQUEST_TIMEOUT, timed_out)

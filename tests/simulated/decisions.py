@@ -59,8 +59,8 @@ def evidence(played: Played) -> Evidence:
     read = [{name: row[name] for name in COLUMNS_OF_VANISHED.names} for row in _gone(played)]
     given = pa.Table.from_pylist(read, COLUMNS_OF_VANISHED)
     in_flight, writes = InFlight(known.elections, known.acting), WriteCounter(known.elections, known.logs)
-    told_sends, not_there = writes.counting(in_flight.counting([sent])), writes.without([gone])
-    again = acknowledged_again(told_sends, not_there, [given], known.elections, known.acting, logs, known.end_ns)
+    placed, not_there = writes.counting(in_flight.counting([sent])), writes.without([gone])
+    again = acknowledged_again(placed, not_there, [given], known.elections, known.acting, logs, known.end_ns)
     spare = _spare(played, known, in_flight)
     return replace(known, again=again, spare=spare, written=writes.each(), _edges={}, _moments={})
 

@@ -28,7 +28,7 @@ from tests.simulated.settings import Bug, Seen, bug_of, settings_of
 from tests.simulated.truth import Loss, Permits, losses, vanished_from
 
 #: What the judge can have said of a record besides its standing.
-NOT_TOLD = "not told"
+NOT_REPORTED = "not reported"
 #: What the truth can be besides what is permitted.
 NOT_LOST = "not lost"
 
@@ -46,7 +46,7 @@ _TIMES = ("acknowledged_ns", "sent_ns", "read_ns")
 
 @dataclass(frozen=True)
 class Judged:
-    """A record as truth and judge have it. ``truth``: one of Permits, or NOT_LOST; ``said``: a Standing, or NOT_TOLD.
+    """A record as truth and judge have it. ``truth``: a Permits, or NOT_LOST; ``said``: a Standing, or NOT_REPORTED.
 
     ``holders``: the brokers that had it when it was acknowledged (None: it never was); ``must``: those that must have
     had it then, as the judge says (None: that is not compared). ``observed``: somebody observed to the end of its
@@ -69,7 +69,7 @@ class Judged:
     @property
     def disagrees(self) -> bool:
         """Whether the judge is wrong. Not to decide is no mistake, of a single record."""
-        if NOT_LOST in {self.truth} or NOT_TOLD in {self.said}:
+        if NOT_LOST in {self.truth} or NOT_REPORTED in {self.said}:
             return True
         return (self.truth, self.said) in _WRONG
 
@@ -119,7 +119,7 @@ def against_truth(history: History, histories: Sequence[Played], verdict: Verdic
     by_topic = {played.topic: played for played in histories}
     yield from _rewritten(history, truth, verdict)
     for anomaly in (LOST, VANISHED):
-        told = dict(_told(history, anomaly, verdict))
+        told = dict(_reported(history, anomaly, verdict))
         for record_id, (place, offset, said) in told.items():
             played, loss = truth.get(record_id, (by_topic[place[0]], None))
             if loss is None and anomaly is VANISHED:
@@ -127,13 +127,13 @@ def against_truth(history: History, histories: Sequence[Played], verdict: Verdic
             yield _judged(played, anomaly, place, offset, loss, said)
         for record_id, (played, loss) in truth.items():
             if record_id not in told and _is_in(anomaly, played, loss):
-                yield _judged(played, anomaly, loss.place, loss.record.offset, loss, NOT_TOLD)
+                yield _judged(played, anomaly, loss.place, loss.record.offset, loss, NOT_REPORTED)
 
 
 def _rewritten(history: History, truth: Mapping[int, tuple[Played, Loss]], verdict: Verdict) -> Iterator[Judged]:
     """Each lost record at whose offset another stands. (Of a record that stands elsewhere, too, the truth is of one
     copy.)"""
-    for record_id, (place, offset, said) in _told(history, REWRITTEN_OFFSET, verdict):
+    for record_id, (place, offset, said) in _reported(history, REWRITTEN_OFFSET, verdict):
         played, loss = truth.get(record_id, (None, None))
         if played is not None and loss is not None and (loss.place, loss.record.offset) == (place, offset):
             yield _judged(played, REWRITTEN_OFFSET, place, offset, loss, said)
@@ -170,7 +170,7 @@ def _judged(
     )
 
 
-def _told(history: History, anomaly: Anomaly, verdict: Verdict) -> Iterator[tuple[int, tuple[Where, int, str]]]:
+def _reported(history: History, anomaly: Anomaly, verdict: Verdict) -> Iterator[tuple[int, tuple[Where, int, str]]]:
     """Each record that an anomaly tells, with the standing of the run of records that it is in."""
     if anomaly.name not in verdict.anomalies:
         return

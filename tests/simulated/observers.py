@@ -39,7 +39,7 @@ class Observer:
         if self._broker.image is None:
             return
         led, self._led = self._led, {}
-        highs = {place: self._broker.replicas[place].told_high() for place in led}
+        highs = {place: self._broker.replicas[place].reported_high() for place in led}
         world, there = self._cluster.world, self._broker.process
 
         def metadata() -> None:

@@ -299,7 +299,7 @@ class Replica:
             return Fetched(self.epoch, reset=self.log.end)
         return Fetched(self.epoch, tuple(self.log.read(offset, self.log.high, _MOST)), self.log.high)
 
-    def told_high(self) -> int | None:
+    def reported_high(self) -> int | None:
         """The high watermark as ListOffsets tells it: none before that has come to the leader's own epoch (KIP-207)."""
         return self.log.high if self.leading and self.log.high >= self._begun_at else None
 

@@ -49,19 +49,19 @@ class Loss:
 
 @dataclass(frozen=True)
 class Known:
-    """What was recorded of a partition: the highest high watermark that the leader of each epoch told of itself, and
+    """What was recorded of a partition: the highest high watermark that the leader of each epoch reported itself, and
     each with its time; the highest offset of each epoch that a reader was given; every write of which its producer
     heard; and when which brokers were under a fault, or had just been healed. ``doubled``: what was written where, or
     below where, its leader's log had records of the same term."""
 
     high: dict[int, int]
-    told: list[tuple[int, int, int]]
+    highs: list[tuple[int, int, int]]
     given: dict[int, int]
     heard: list[tuple[Acknowledgement, int]]
     faulted: list[tuple[frozenset[str], int, int]]
     doubled: frozenset[Record]
 
-    def told_committed(self, record: Record) -> bool:
+    def known_committed(self, record: Record) -> bool:
         """Whether anybody could know that a record was committed."""
         return self.high.get(record.epoch, 0) > record.offset or self.given.get(record.epoch, -1) >= record.offset
 
@@ -70,8 +70,8 @@ class Known:
         return any(f"b{broker}" in nodes and begun <= at <= over for nodes, begun, over in self.faulted)
 
 
-#: The longest slice of time within which nobody tells what was acknowledged from what was sent.
-_TOLD_APART = SECOND
+#: The longest slice of time within which nobody distinguishes what was acknowledged from what was sent.
+_SLICE = SECOND
 
 #: A broker that was healed may not lead again for so long, as far as anybody else knows.
 _COMES_BACK = 10 * SECOND
@@ -80,12 +80,12 @@ _COMES_BACK = 10 * SECOND
 def known(played: Played, place: Place) -> Known:
     """What was recorded of a partition."""
     facts, high, given = played.chronicles[place], dict[int, int](), dict[int, int]()
-    told: list[tuple[int, int, int]] = []
+    highs: list[tuple[int, int, int]] = []
     for row in played.tables["observations"]:
         own = (row["topic"], row["partition"]) == place and row["observer"] == f"b{row['leader']}"
         if own and row["high"] is not None:
             high[row["high_epoch"]] = max(row["high"], high.get(row["high_epoch"], 0))
-            told.append((row["high_epoch"], row["high"], row["at_ns"]))
+            highs.append((row["high_epoch"], row["high"], row["at_ns"]))
     for record in facts.delivered:
         given[record.epoch] = max(record.offset, given.get(record.epoch, -1))
     sent = {row["record_id"]: row for row in played.tables["sends"] if row["outcome"] == Outcome.OK}
@@ -99,7 +99,7 @@ def known(played: Played, place: Place) -> Known:
         (frozenset(row["nodes"]), row["injecting_ns"], (row["healed_ns"] or played.ended_ns) + _COMES_BACK)
         for row in played.tables["faults"]
     ]
-    return Known(high, told, given, heard, faulted, frozenset(_out_of_order(facts)))
+    return Known(high, highs, given, heard, faulted, frozenset(_out_of_order(facts)))
 
 
 def _out_of_order(facts: Chronicle) -> Iterator[Record]:
@@ -122,10 +122,10 @@ def losses(played: Played) -> list[Loss]:
     """Every lost record of the partitions that were read in the end."""
     offsets = {row["record_id"]: row["offset"] for row in played.tables["sends"] if row["outcome"] == Outcome.OK}
     return [
-        _loss(place, played.chronicles[place], recorded, record, told, played.settings)
+        _loss(place, played.chronicles[place], recorded, record, answer, played.settings)
         for place, log in played.final.items()
         for recorded in [known(played, place)]
-        for record, told in _lost(played.chronicles[place], offsets, {one.id for one in log})
+        for record, answer in _lost(played.chronicles[place], offsets, {one.id for one in log})
     ]
 
 
@@ -159,24 +159,24 @@ def _loss(
     facts: Chronicle,
     recorded: Known,
     record: Record,
-    told: Acknowledgement | None,
+    answer: Acknowledgement | None,
     settings: Settings,
 ) -> Loss:
-    promised = settings.acks_all and told is not None
-    permits, event = _Lost(facts, recorded, record, told, promised, settings.configuration.elects_uncleanly).verdict()
-    at, holders = (None, None) if told is None else (told.at, told.holders)
+    promised = settings.acks_all and answer is not None
+    permits, event = _Lost(facts, recorded, record, answer, promised, settings.configuration.elects_uncleanly).verdict()
+    at, holders = (None, None) if answer is None else (answer.at, answer.holders)
     return Loss(place, record, at, holders, permits, event)
 
 
 @dataclass(frozen=True)
 class _Lost:
     """A lost record. ``promised``: it was acknowledged with acks=all. ``elects_uncleanly``: anybody may be
-    elected where no one of the ISR can be: whether one could is not told."""
+    elected where no one of the ISR can be: whether one could is not recorded."""
 
     facts: Chronicle
     recorded: Known
     record: Record
-    told: Acknowledgement | None
+    answer: Acknowledgement | None
     promised: bool
     elects_uncleanly: bool
 
@@ -241,16 +241,16 @@ class _Lost:
         wrote = [one.record for one, _ in self.recorded.heard if one.at < until_ns]
         wrote += [one for one, at in self.facts.delivered.items() if at < until_ns]
         above = any(one.epoch == office.epoch and one.offset > record.offset for one in wrote)
-        highs = (high for epoch, high, at in self.recorded.told if epoch == office.epoch and at < until_ns)
-        told = any(high > record.offset for high in highs)
-        return not above and not told and not office.at <= self.facts.delivered.get(record, -1) < until_ns
+        highs = (high for epoch, high, at in self.recorded.highs if epoch == office.epoch and at < until_ns)
+        above_it = any(high > record.offset for high in highs)
+        return not above and not above_it and not office.at <= self.facts.delivered.get(record, -1) < until_ns
 
     def _written_again(self, from_ns: int, to_ns: int) -> bool:
         """Whether a producer sent something, well after this was acknowledged, that was acknowledged in its place or
         below between two times."""
-        if self.told is None:
+        if self.answer is None:
             return False
-        since = self.told.at + _TOLD_APART
+        since = self.answer.at + _SLICE
         return any(
             one.record.offset <= self.record.offset
             and one.record.epoch >= self.record.epoch
@@ -264,16 +264,16 @@ class _Lost:
         facts, record, leader = self.facts, self.record, following.leader
         chain = [one for one in facts.elections if office.epoch < one.epoch <= following.epoch]
         gone = facts.gone(leader, record, following.at)
-        exposed = self.promised or self.recorded.told_committed(record)
+        exposed = self.promised or self.recorded.known_committed(record)
         owed_ns = self._owed_ns
         # Who acknowledged it has it, but where it may have followed another.
         own = all(leader == one.leader for one in facts.elections if record.epoch <= one.epoch <= following.epoch)
-        owed = (own and self.told is not None) or (
+        owed = (own and self.answer is not None) or (
             exposed and owed_ns is not None and facts.was_in_sync(leader, owed_ns, chain[-1].at)
         )
-        early = self.promised and self.told is not None and leader in self.told.isr - self.told.holders
+        early = self.promised and self.answer is not None and leader in self.answer.isr - self.answer.holders
         committed_ns = facts.committed.get(record)
-        early |= self.told is None and committed_ns is not None and self._not_waited_for(leader, committed_ns)
+        early |= self.answer is None and committed_ns is not None and self._not_waited_for(leader, committed_ns)
         wiped = any(one == leader and owed_ns is not None and owed_ns <= at <= following.at for at, one in facts.wipes)
         kinds = {one.kind for one in chain}
         # Had it left the ISR by then, the record would have been acknowledged without it.
@@ -310,7 +310,7 @@ class _Lost:
     @property
     def _owed_ns(self) -> int | None:
         """Since when all in the ISR have it."""
-        return self.told.at if self.promised and self.told else self.facts.committed.get(self.record)
+        return self.answer.at if self.promised and self.answer else self.facts.committed.get(self.record)
 
     def _illegal(self, chain: Sequence[Election], exposed: bool) -> Permits:
         """No rule allows this election where one who was eligible could lead. But if no one that could be elected had

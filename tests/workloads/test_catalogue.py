@@ -65,13 +65,13 @@ NAMES = re.compile(rf"\s*(from|import)\s+workloads\b.*\b({MODELS})\b")
 
 
 #: The same in a text for users: "use kind: groups".
-TOLD = re.compile(rf"\bkind: ({'|'.join(WORKLOADS)})\b")
+NAMES_A_WORKLOAD = re.compile(rf"\bkind: ({'|'.join(WORKLOADS)})\b")
 
 
 def test_only_a_workload_says_how_it_is_chosen() -> None:
     modules = [path for package in ("harness", "checkers", "nemesis") for path in (ROOT / package).rglob("*.py")]
-    assert [str(path.relative_to(ROOT)) for path in modules if TOLD.search(path.read_text())] == []
-    assert TOLD.search("use kind: transactions")
+    assert [str(path.relative_to(ROOT)) for path in modules if NAMES_A_WORKLOAD.search(path.read_text())] == []
+    assert NAMES_A_WORKLOAD.search("use kind: transactions")
 
 
 def test_the_catalogue_alone_knows_a_workload_by_name() -> None:

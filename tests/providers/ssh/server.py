@@ -170,7 +170,7 @@ class Lab:
         self.key_file = directory / "id"
         self.key.write_private_key_file(str(self.key_file))
         self.known = directory / "known_hosts"
-        self.told: list[str] = []
+        self.lines: list[str] = []
         self.server = Server(new_key(), [self.key])
 
     def knows(self, key: paramiko.PKey | None = None) -> None:
@@ -193,7 +193,7 @@ class Lab:
     def machine(
         self, kind: type[Machine] = Machine, accept: bool = False, patience: float = 10.0, **written: object
     ) -> Machine:
-        return kind(self.host(**written), KnownHosts(self.known, accept, self.told.append), patience)
+        return kind(self.host(**written), KnownHosts(self.known, accept, self.lines.append), patience)
 
 
 @contextmanager

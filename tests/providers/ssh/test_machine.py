@@ -193,12 +193,12 @@ def test_an_unknown_host_key_is_refused_and_not_written(lab: Lab) -> None:
 
 def test_it_is_accepted_once_and_said_aloud(lab: Lab) -> None:
     lab.machine(accept=True).run(":", "try")
-    (line,) = lab.told
+    (line,) = lab.lines
     assert line.startswith("m1: ecdsa-sha2-nistp256 key SHA256:")
     assert str(lab.known) in line
     lab.machine(accept=True).run(":", "try")
     lab.machine().run(":", "try")
-    assert len(lab.told) == 1
+    assert len(lab.lines) == 1
     assert lab.known.read_text().count("\n") == 1
 
 
