@@ -32,16 +32,16 @@ WITHOUT_EPOCHS = [
 ]
 
 
-def acting(*faults: str, told: list[str] = TWO_TERMS, kraft: bool = True, **of_each: Any) -> Acting:
+def acting(*faults: str, reports: list[str] = TWO_TERMS, kraft: bool = True, **of_each: Any) -> Acting:
     """What they did; ``of_each``: what their rows tell otherwise."""
     rows: list[Row] = [{**row, **of_each} for row in by_hand(*faults).rows["faults"]]
-    return acting_on(evidence(by_hand(*told), **ALONE).elections[TRIAL], rows, kraft, frozenset({"c1"}))
+    return acting_on(evidence(by_hand(*reports), **ALONE).elections[TRIAL], rows, kraft, frozenset({"c1"}))
 
 
-def faulted_of(told: HandHistory, metadata: str = "kraft", **settings: Any) -> bool:
+def faulted_of(recorded: HandHistory, metadata: str = "kraft", **settings: Any) -> bool:
     """Whether all of the ISR from which the second leader was elected were faulted."""
-    elections = evidence(told, metadata=metadata, **settings).elections[TRIAL]
-    return acting_on(elections, told.rows["faults"], metadata == "kraft").isr_faulted(1)
+    elections = evidence(recorded, metadata=metadata, **settings).elections[TRIAL]
+    return acting_on(elections, recorded.rows["faults"], metadata == "kraft").isr_faulted(1)
 
 
 @pytest.mark.parametrize(
@@ -73,17 +73,17 @@ def test_a_leader_is_over_with_its_process_once_it_said_for_the_last_time_that_i
 def test_without_epochs_it_is_if_it_was_not_begun_again_before_others_said_so_for_the_last_time(
     back: str, ended: int
 ) -> None:
-    known = acting(f"fault k b1 25..{back} kind=kill", told=WITHOUT_EPOCHS)
+    known = acting(f"fault k b1 25..{back} kind=kill", reports=WITHOUT_EPOCHS)
     assert known.ended_ns(0) == (ended if ended == NEVER else ended * SECOND)
 
 
 def test_without_epochs_what_was_killed_before_it_last_said_so_led_on() -> None:
-    assert acting("fault k b1 10..50 kind=kill", told=WITHOUT_EPOCHS).ended_ns(0) == NEVER
+    assert acting("fault k b1 10..50 kind=kill", reports=WITHOUT_EPOCHS).ended_ns(0) == NEVER
 
 
 @pytest.mark.parametrize(("healing", "ended"), [(29 * SECOND, NEVER), (30 * SECOND, 26 * SECOND), (None, 26 * SECOND)])
 def test_it_may_have_begun_again_as_soon_as_it_was_being_healed(healing: int | None, ended: int) -> None:
-    known = acting("fault k b1 25..35 kind=kill", told=WITHOUT_EPOCHS, healing_ns=healing)
+    known = acting("fault k b1 25..35 kind=kill", reports=WITHOUT_EPOCHS, healing_ns=healing)
     assert known.ended_ns(0) == ended
 
 
@@ -99,7 +99,7 @@ HEARD_AGAIN = [*NOT_HEARD, *saw("b2", "24..60", 1, 0, "1")]
 
 
 @pytest.mark.parametrize(
-    ("told", "nodes", "started", "down_until"),
+    ("reports", "nodes", "started", "down_until"),
     [
         (NOT_HEARD, "b2", {}, 23),
         (NOT_HEARD, "b2,b3", {}, None),
@@ -116,11 +116,11 @@ HEARD_AGAIN = [*NOT_HEARD, *saw("b2", "24..60", 1, 0, "1")]
     ],
 )
 def test_one_of_several_that_were_killed_is_down_no_longer_than_until_it_was_begun_again(
-    told: list[str], nodes: str, started: dict[str, float], down_until: int | None
+    reports: list[str], nodes: str, started: dict[str, float], down_until: int | None
 ) -> None:
     """Killed at 5 s; the heal of the last of them had begun at 23 s."""
     evidence = json.dumps({"released": {name: {"at_ns": int(at * SECOND)} for name, at in started.items()}})
-    known = acting(f"fault k {nodes} 5..23 kind=kill", told=told, evidence=evidence)
+    known = acting(f"fault k {nodes} 5..23 kind=kill", reports=reports, evidence=evidence)
     assert list(known.down_times(2)) == ([] if down_until is None else [(5 * SECOND, down_until * SECOND)])
 
 
@@ -132,13 +132,13 @@ def test_another_fault_tells_when_one_of_several_was_begun_again() -> None:
 
 
 def test_what_was_written_before_one_of_several_was_begun_again_is_not_alike_to_what_was_after() -> None:
-    told = by_hand(*NOT_HEARD, "fault k b2,b3 5..23 kind=kill")
-    told.rows["faults"][0]["evidence"] = json.dumps({"released": {"b2": {"at_ns": 8_500_000_000}}})
-    assert 8_500_000_000 in evidence(told, **ALONE).moments(TRIAL)
+    recorded = by_hand(*NOT_HEARD, "fault k b2,b3 5..23 kind=kill")
+    recorded.rows["faults"][0]["evidence"] = json.dumps({"released": {"b2": {"at_ns": 8_500_000_000}}})
+    assert 8_500_000_000 in evidence(recorded, **ALONE).moments(TRIAL)
 
 
 def test_several_that_were_never_healed_are_down_for_ever() -> None:
-    assert acting("fault k b2,b3 5.. kind=kill", told=NOT_HEARD).down(2, 5 * SECOND, 60 * SECOND)
+    assert acting("fault k b2,b3 5.. kind=kill", reports=NOT_HEARD).down(2, 5 * SECOND, 60 * SECOND)
 
 
 @pytest.mark.parametrize(
@@ -252,14 +252,14 @@ def test_brokers_that_are_cut_from_each_other_are_led_by_kraft_all_the_same(
     ],
 )
 def test_who_of_the_isr_could_be_elected_was_not_faulted(fault: str, faulted: bool, maybe: bool) -> None:
-    known = acting(f"fault f {fault}", told=ONE_WATCHES)
+    known = acting(f"fault f {fault}", reports=ONE_WATCHES)
     assert known.isr_faulted(1) is faulted
     assert known.isr_may_be_faulted(1) is maybe
 
 
 def test_who_is_cut_from_none_of_the_controllers_that_are_known_may_be_cut_from_them() -> None:
-    told, cut = by_hand(*TWO_TERMS), by_hand("fault f b1,b3,c1 20..30 from=b1,b3 to=c1 plane=all").rows["faults"]
-    known = acting_on(evidence(told, **ALONE).elections[TRIAL], cut, kraft=True)
+    reported, cut = by_hand(*TWO_TERMS), by_hand("fault f b1,b3,c1 20..30 from=b1,b3 to=c1 plane=all").rows["faults"]
+    known = acting_on(evidence(reported, **ALONE).elections[TRIAL], cut, kraft=True)
     assert (known.isr_faulted(1), known.isr_may_be_faulted(1)) == (False, True)
 
 
@@ -269,10 +269,10 @@ def test_of_a_cut_without_its_sides_nobody_knows_whom_it_kept_from_the_controlle
 
 
 def test_with_zookeeper_who_is_cut_from_its_nodes_cannot_be_elected() -> None:
-    told = by_hand(*TWO_TERMS)
+    recorded = by_hand(*TWO_TERMS)
     for other, faulted in (("z1", True), ("b2", False)):
         cut = by_hand(f"fault f b1,b3,{other} 20..30 from=b1,b3 to={other} plane=all").rows["faults"]
-        known = acting_on(evidence(told, **ALONE).elections[TRIAL], cut, False, frozenset({"z1"}))
+        known = acting_on(evidence(recorded, **ALONE).elections[TRIAL], cut, False, frozenset({"z1"}))
         assert (known.isr_faulted(1), known.all_under(frozenset({1}), 1)) == (faulted, faulted)
 
 
@@ -306,8 +306,8 @@ def test_a_fault_that_began_after_an_election_may_have_come_does_not_excuse_it(
     """b2, of the ISR as b1 was, was passed over for b3: between two samples, at 20 s and 21 s."""
     lines = [f"fault k b1 {leader} kind=stop", f"fault k2 b2 {other} kind=stop", *saw("b3", "21..60", 3, 1, "3")]
     watched = [*saw("b1,b2", "0..17", 1, 0, "1,2"), *saw("b3", "0..20", 1, 0, "1,2")]
-    told = by_hand(*watched, *lines)
-    known = acting_on(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    recorded = by_hand(*watched, *lines)
+    known = acting_on(evidence(recorded).elections[TRIAL], recorded.rows["faults"], kraft=True)
     assert known.isr_faulted(1) is faulted
     assert known.isr_may_be_faulted(1) is (other != "21.1..90" and leader != "50..90")
 
@@ -315,8 +315,8 @@ def test_a_fault_that_began_after_an_election_may_have_come_does_not_excuse_it(
 #: b1 leads with ``isr`` in sync, told by itself and b3, and is stopped at 30 s; b3, outside, leads from 31 s on.
 def passed_over(*lines: str, isr: str = "1,2") -> Acting:
     watched = [*saw("b1,b3", "0..30", 1, 0, isr), "fault k b1 30.1..90 kind=stop", *saw("b3", "31..60", 3, 1, "3")]
-    told = by_hand(*watched, *lines)
-    return acting_on(evidence(told).elections[TRIAL], told.rows["faults"], kraft=True)
+    recorded = by_hand(*watched, *lines)
+    return acting_on(evidence(recorded).elections[TRIAL], recorded.rows["faults"], kraft=True)
 
 
 @pytest.mark.parametrize(
@@ -353,12 +353,12 @@ def test_one_of_several_could_be_elected_once_it_had_been_begun_again(
     """One fault killed b2 and b4 at 5 s, and the last of them was begun again at 50 s."""
     lines = [*saw("b2", "0..4", 1, 0, "1,2"), "fault f b2,b4 5..50 kind=kill"]
     lines += [line for times in heard for line in saw("b2", times, 1, 0, "1,2")]
-    told = by_hand(
+    recorded = by_hand(
         *saw("b1,b3", "0..30", 1, 0, "1,2"), *lines, "fault k b1 30.1..90 kind=stop", *saw("b3", "31..60", 3, 1, "3")
     )
     if released is not None:
-        told.rows["faults"][0]["evidence"] = json.dumps({"released": {"b2": {"at_ns": int(released * SECOND)}}})
-    assert faulted_of(told) is faulted
+        recorded.rows["faults"][0]["evidence"] = json.dumps({"released": {"b2": {"at_ns": int(released * SECOND)}}})
+    assert faulted_of(recorded) is faulted
 
 
 @pytest.mark.parametrize(
@@ -377,8 +377,8 @@ def test_it_had_to_be_unfit_over_all_the_time_in_which_the_election_may_have_com
     """b1 was killed at 24.5 s; nobody reported anything until b3 led at 60 s."""
     lines = [f"fault f{n} b2 {when} kind=kill" for n, when in enumerate(faults)]
     watched = [*saw("b1,b3", "0..24", 1, 0, "1,2"), *saw("b2", "0..19", 1, 0, "1,2"), *saw("b3", "60..90", 3, 1, "3")]
-    told = by_hand(*watched, "fault k b1 24.5..90 kind=kill", *lines)
-    assert faulted_of(told) is faulted
+    recorded = by_hand(*watched, "fault k b1 24.5..90 kind=kill", *lines)
+    assert faulted_of(recorded) is faulted
 
 
 @pytest.mark.parametrize(
@@ -392,8 +392,8 @@ def test_who_was_silent_for_less_than_a_session_was_passed_over(kind: str, seen:
     """b1 and b2, the ISR, are hit at 20.5 s; b3 is first seen to lead later."""
     watched = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2"), *saw("b3", f"{seen}..60", 3, 1, "3")]
     watched += saw("b3", f"21..{seen - 1}", 1, 0, "1,2") if seen > 21 else []
-    told = by_hand(*watched, f"fault k b1 20.5..90 kind={kind}", f"fault l b2 20.5..90 kind={kind}")
-    assert faulted_of(told) is faulted
+    recorded = by_hand(*watched, f"fault k b1 20.5..90 kind={kind}", f"fault l b2 20.5..90 kind={kind}")
+    assert faulted_of(recorded) is faulted
 
 
 @pytest.mark.parametrize(
@@ -410,8 +410,8 @@ def test_who_may_have_joined_the_isr_unseen_had_to_be_elected(watched: str, more
     """b1, alone in the ISR, was killed at 30 s; b2 told so as well. b3 was down until 38 s."""
     lines = [*saw("b1,b2", watched, 1, 0, "1"), *saw("b3", "0..14", 1, 0, "1"), *saw("b3", "40..90", 3, 1, "3")]
     lines += ["fault k3 b3 15..38 kind=kill", "fault k b1 30..90 kind=kill", *more]
-    told = by_hand(*lines)
-    assert faulted_of(told) is faulted
+    recorded = by_hand(*lines)
+    assert faulted_of(recorded) is faulted
 
 
 #: b1 led alone in the ISR until it was killed at 30 s; nobody but b4, which has no replica, reported anything from 21 s
@@ -452,8 +452,8 @@ HOLE = [
     ],
 )
 def test_who_may_not_hear_of_a_new_isr_does_not_tell_that_there_was_none(fault: str, faulted: bool) -> None:
-    told = by_hand(*HOLE, f"fault f {fault}")
-    assert faulted_of(told) is faulted
+    recorded = by_hand(*HOLE, f"fault f {fault}")
+    assert faulted_of(recorded) is faulted
 
 
 @pytest.mark.parametrize(
@@ -468,8 +468,8 @@ def test_who_may_not_hear_of_a_new_isr_does_not_tell_that_there_was_none(fault: 
 def test_who_may_have_led_unseen_had_to_be_elected(epoch: int, more: list[str], faulted: bool) -> None:
     """b1, alone in the ISR, was killed at 21 s; b3 leads at 60 s, in the next epoch or the one after it."""
     led = [*saw("b1,b3", "0..20", 1, 0, "1"), *saw("b2", "0..18", 1, 0, "1"), *saw("b3", "60..90", 3, epoch, "3")]
-    told = by_hand(*led, "fault k b1 20.5..120 kind=kill", *more)
-    assert faulted_of(told) is faulted
+    recorded = by_hand(*led, "fault k b1 20.5..120 kind=kill", *more)
+    assert faulted_of(recorded) is faulted
 
 
 @pytest.mark.parametrize(
@@ -486,8 +486,8 @@ def test_who_may_have_led_unseen_had_to_be_elected(epoch: int, more: list[str], 
 def test_a_leader_may_have_led_on_after_a_fault_that_was_healed(before: list[str], faulted: bool) -> None:
     """b1 was alone in the ISR, and was killed at 33 s; nobody reported anything until b3 led at 41 s."""
     lines = [*saw("b1,b2", "0..20", 1, 0, "1"), *saw("b3", "0..14", 1, 0, "1"), *saw("b2,b3", "41..60", 3, 1, "3")]
-    told = by_hand(*lines, "fault k3 b3 15..38 kind=kill", *before, "fault k b1 33..90 kind=kill")
-    assert faulted_of(told) is faulted
+    recorded = by_hand(*lines, "fault k3 b3 15..38 kind=kill", *before, "fault k b1 33..90 kind=kill")
+    assert faulted_of(recorded) is faulted
 
 
 @pytest.mark.parametrize(("plane", "faulted"), [("controller", False), ("replication", True), ("client", True)])
@@ -499,8 +499,8 @@ def test_the_last_isr_is_that_of_brokers_that_were_not_behind(plane: str, faulte
         *saw("b1,b2", "20..39", 1, 0, "1,2"),
     ]
     led += [*saw("b3", "0..21", 1, 0, "1,2,3"), *saw("b3", "22..39", 1, 0, "1"), *saw("b2,b3", "40..60", 3, 1, "3")]
-    told = by_hand(*led, f"fault s b3 2..60 kind=slow plane={plane}", "fault k b1 39.5..90 kind=stop")
-    assert faulted_of(told) is faulted
+    recorded = by_hand(*led, f"fault s b3 2..60 kind=slow plane={plane}", "fault k b1 39.5..90 kind=stop")
+    assert faulted_of(recorded) is faulted
 
 
 @pytest.mark.parametrize(
@@ -513,9 +513,9 @@ def test_while_another_controller_is_elected_nobody_tells_of_a_new_isr(
     """b1, alone in the ISR as b2 and b3 report until 24 s, was killed; b3 was elected, and not b2. With ZooKeeper any
     broker may have been the controller."""
     led = [*saw("b1,b2,b3", "0..24", 1, 0, "1"), *saw("b2,b3", "30..60", 3, 1, "3")]
-    told = by_hand(*led, f"fault f {hit} 20.5..60 kind={kind}", "fault k b1 24.5..90 kind=stop")
+    recorded = by_hand(*led, f"fault f {hit} 20.5..60 kind={kind}", "fault k b1 24.5..90 kind=stop")
     settings = {"version": "3.9.2", "metadata": "kraft" if kraft else "zookeeper"}
-    assert faulted_of(told, **settings) is faulted
+    assert faulted_of(recorded, **settings) is faulted
 
 
 @pytest.mark.parametrize(
@@ -543,16 +543,16 @@ def test_a_leader_may_let_others_in_as_soon_as_it_is_being_healed() -> None:
 def test_one_of_several_that_was_started_again_before_the_others_may_let_others_in(nodes: str, barred: bool) -> None:
     evidence = json.dumps({"released": {"b1": {"at_ns": 13 * SECOND}} if nodes != "b1" else {}})
     known = acting(
-        f"fault f {nodes} 10..30 kind=kill", told=["saw b2 @0..40 leader=1 epoch=0 isr=1"], evidence=evidence
+        f"fault f {nodes} 10..30 kind=kill", reports=["saw b2 @0..40 leader=1 epoch=0 isr=1"], evidence=evidence
     )
     assert (known.admits_until(1, 20 * SECOND) == 10 * SECOND) is barred
 
 
 def test_a_time_that_no_clock_tells_is_no_crash() -> None:
     led = [*saw("b1,b2,b3", "0..24", 1, 0, "1,2"), *saw("b2,b3", "30..60", 3, 1, "3")]
-    told = by_hand(*led, "fault k b1 24.5..90 kind=stop", "fault i b2 10..20 kind=isolate plane=all")
-    told.rows["faults"][1]["healed_ns"] = (1 << 62) + SECOND
-    assert faulted_of(told)
+    recorded = by_hand(*led, "fault k b1 24.5..90 kind=stop", "fault i b2 10..20 kind=isolate plane=all")
+    recorded.rows["faults"][1]["healed_ns"] = (1 << 62) + SECOND
+    assert faulted_of(recorded)
 
 
 @pytest.mark.parametrize("kind", ["pause", "isolate plane=all", "slow plane=controller", "flaky plane=all"])
@@ -585,17 +585,17 @@ def test_with_zookeeper_only_a_fault_of_the_controller_makes_others_late(
     for line in range(len(led)):
         of = next((number for names, number in controller.items() if led[line].split()[1] in names), None)
         led[line] += "" if of is None else f" controller={of}"
-    told = by_hand(*led, f"fault f b4 20.5..60 kind={kind}", "fault k b1 24.5..90 kind=stop", *more)
-    assert faulted_of(told, version="3.9.2", metadata="zookeeper") is faulted
+    recorded = by_hand(*led, f"fault f b4 20.5..60 kind={kind}", "fault k b1 24.5..90 kind=stop", *more)
+    assert faulted_of(recorded, version="3.9.2", metadata="zookeeper") is faulted
 
 
 @pytest.mark.parametrize(("version", "behind"), [("2.6.0", []), ("2.7.0", [(20, 30)])])
 def test_before_the_controller_decides_isrs_nobody_is_behind_for_another_brokers_fault(
     version: str, behind: list[tuple[int, int]]
 ) -> None:
-    told = by_hand(*TWO_TERMS, "fault k b3 20..21 kind=kill")
-    elections = evidence(told, version=version, metadata="zookeeper").elections[TRIAL]
-    known = acting_on(elections, told.rows["faults"], kraft=False)
+    recorded = by_hand(*TWO_TERMS, "fault k b3 20..21 kind=kill")
+    elections = evidence(recorded, version=version, metadata="zookeeper").elections[TRIAL]
+    known = acting_on(elections, recorded.rows["faults"], kraft=False)
     seconds = [at for at in range(60) if known.behind("b1", at * SECOND, at * SECOND)]
     assert seconds == [at for since, until in behind for at in range(since, until + 1)]
 
@@ -606,38 +606,40 @@ def test_without_epochs_anybody_may_have_led_in_a_silence(hole: bool, faulted: b
     led = [*saw("b1,b2,b3", "0..80", 1, None, "1,2"), *saw("b1,b2,b3", "81..120", 1, None, "1")]
     led += [*([] if hole else saw("b2,b3", "121..159", 1, None, "1")), *saw("b2,b3", "160..205", 3, None, "3")]
     cuts = [f"fault c{other} b1,b{other} 78.5..170 from=b1 to=b{other} plane=replication" for other in (2, 3)]
-    told = by_hand(*led, *cuts, "fault k b1 120.1..270 kind=kill")
-    assert faulted_of(told, version="1.1.1", metadata="zookeeper") is faulted
+    recorded = by_hand(*led, *cuts, "fault k b1 120.1..270 kind=kill")
+    assert faulted_of(recorded, version="1.1.1", metadata="zookeeper") is faulted
 
 
 def test_another_controller_is_elected_within_seconds() -> None:
     """One of several controllers is halted all the time; the ISR that is told later is no old one."""
     led = [*saw("b1,b2,b3", "0..24", 1, 0, "1"), *saw("b2,b3", "25..60", 3, 1, "3")]
-    told = by_hand(*led, "fault f c2 5..60 kind=pause", "fault k b1 24.5..90 kind=stop")
-    assert faulted_of(told)
+    recorded = by_hand(*led, "fault f c2 5..60 kind=pause", "fault k b1 24.5..90 kind=stop")
+    assert faulted_of(recorded)
 
 
 @pytest.mark.parametrize(("epoch", "faulted"), [(1, True), (2, False)])
 def test_a_missing_epoch_is_a_leader_whom_nobody_reported_however_short_the_time(epoch: int, faulted: bool) -> None:
     """b1, the ISR, was stopped at 20.1 s; b3 is seen to lead at 21 s; b2 was up."""
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b2,b3", "21..60", 3, epoch, "3")]
-    told = by_hand(*led, "fault k b1 20.1..90 kind=stop")
-    assert faulted_of(told) is faulted
+    recorded = by_hand(*led, "fault k b1 20.1..90 kind=stop")
+    assert faulted_of(recorded) is faulted
 
 
 def test_who_gets_nothing_from_others_may_lead_all_the_same() -> None:
     """b2 is cut from all brokers, and not from the controllers; it may have led in the missing epoch."""
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b2,b3", "24..60", 3, 2, "3")]
-    told = by_hand(*led, "fault k b1 20.1..90 kind=stop", "fault i b2 5..60 kind=isolate plane=replication")
-    assert not faulted_of(told)
+    recorded = by_hand(*led, "fault k b1 20.1..90 kind=stop", "fault i b2 5..60 kind=isolate plane=replication")
+    assert not faulted_of(recorded)
 
 
 @pytest.mark.parametrize(("b2", "faulted"), [("9..61", True), ("9..49", False), ("19.5..61", False)])
 def test_who_was_dead_all_the_time_did_not_lead_unseen(b2: str, faulted: bool) -> None:
     """b1, the ISR, is dead since 10 s, and nobody led in epoch 1; b3 leads at 60 s in epoch 3."""
     led = [*saw("b1,b3", "0..9", 1, 0, "1"), *saw("b2", "0..8", 1, 0, "1"), *saw("b3", "11..20", -1, 1, "1")]
-    told = by_hand(*led, *saw("b3", "60..90", 3, 3, "3"), "fault k b1 10..120 kind=kill", f"fault l b2 {b2} kind=kill")
-    assert faulted_of(told) is faulted
+    recorded = by_hand(
+        *led, *saw("b3", "60..90", 3, 3, "3"), "fault k b1 10..120 kind=kill", f"fault l b2 {b2} kind=kill"
+    )
+    assert faulted_of(recorded) is faulted
 
 
 @pytest.mark.parametrize(
@@ -659,8 +661,8 @@ def test_another_broker_may_have_joined_an_isr_that_is_reported_late(
 ) -> None:
     """b1, alone in the ISR for 80 s as is told, was stopped; b3 was elected, and not b2."""
     led = [*saw("b1,b2,b3", "0..80", 1, 0, "1"), *saw("b2,b3", "81..190", 3, 1, "3")]
-    told = by_hand(*led, "fault k b1 80.5..190 kind=stop", *cut)
-    assert faulted_of(told, **settings) is faulted
+    recorded = by_hand(*led, "fault k b1 80.5..190 kind=stop", *cut)
+    assert faulted_of(recorded, **settings) is faulted
 
 
 @pytest.mark.parametrize(("cut", "faulted"), [("48..190", True), ("50..190", False)])
@@ -672,8 +674,8 @@ def test_an_isr_that_is_reported_late_held_when_it_was_first_reported(cut: str, 
         *saw("b2,b3", "81..190", 3, 1, "3"),
     ]
     faults = [f"fault c b1,b2 {cut} from=b1 to=b2 plane=replication", "fault k b1 80.5..190 kind=stop"]
-    told = by_hand(*led, *faults)
-    assert faulted_of(told, version="2.6.0", metadata="zookeeper") is faulted
+    recorded = by_hand(*led, *faults)
+    assert faulted_of(recorded, version="2.6.0", metadata="zookeeper") is faulted
 
 
 @pytest.mark.parametrize(
@@ -693,8 +695,8 @@ def test_a_broker_that_is_reported_in_the_isr_again_after_a_heal_is_back(
     ]
     faults = ["fault f b2 9.5..24 kind=isolate plane=all", "fault k b1 30.1..90 kind=stop"]
     cut = ["fault c b1,b3 0..90 from=b1 to=b3 plane=replication"]
-    told = by_hand(*led, *faults, *cut)
-    assert faulted_of(told, version=version, metadata="zookeeper") is faulted
+    recorded = by_hand(*led, *faults, *cut)
+    assert faulted_of(recorded, version=version, metadata="zookeeper") is faulted
 
 
 @pytest.mark.parametrize(
@@ -709,8 +711,8 @@ def test_a_broker_that_is_reported_in_the_isr_again_after_a_heal_is_back(
 def test_a_leader_that_is_cut_from_the_controllers_may_be_deposed_since_then(cut: str, faulted: bool) -> None:
     """b2, in the ISR as b1 was, lived until 35 s; b3 leads at 40 s."""
     led = [*saw("b1,b2", "0..20", 1, 0, "1,2"), *saw("b3", "0..14", 1, 0, "1,2"), *saw("b3", "40..105", 3, 1, "3")]
-    told = by_hand(*led, "fault k3 b3 15..33.2 kind=kill", cut, "fault k b1,b2 35.1..120 kind=kill")
-    known = acting_on(evidence(told).elections[TRIAL], told.rows["faults"], True, frozenset({"c1"}))
+    recorded = by_hand(*led, "fault k3 b3 15..33.2 kind=kill", cut, "fault k b1,b2 35.1..120 kind=kill")
+    known = acting_on(evidence(recorded).elections[TRIAL], recorded.rows["faults"], True, frozenset({"c1"}))
     assert known.isr_faulted(1) is faulted
 
 
@@ -722,9 +724,9 @@ def test_a_cut_goes_on_when_a_process_behind_it_is_begun_again() -> None:
         "fault i b1 20..90 kind=isolate plane=all",
         "fault r b1 22..24 kind=restart",
     ]
-    told = by_hand(*led, *faults)
-    told.rows["faults"][2]["evidence"] = json.dumps({"released": {"b1": {"at_ns": 24 * SECOND}}})
-    assert faulted_of(told)
+    recorded = by_hand(*led, *faults)
+    recorded.rows["faults"][2]["evidence"] = json.dumps({"released": {"b1": {"at_ns": 24 * SECOND}}})
+    assert faulted_of(recorded)
 
 
 @pytest.mark.parametrize(
@@ -739,18 +741,18 @@ def test_an_election_by_hand_came_no_sooner_than_it_was_asked_for(
     led = saw("b3", "41..90", 3, epoch, "3")
     lines = [*saw("b1,b2", "0..20", 1, 0, "1,2"), *saw("b3", "0..14", 1, 0, "1,2"), *led]
     lines += ["fault k3 b3 15..38 kind=kill", "fault k b1 20.5..90 kind=kill", f"fault l b2 {died}..90 kind=kill"]
-    told = by_hand(*lines, *(["fault e - 40..40.5 p0 unclean"] if by_hand_too else []))
-    assert faulted_of(told) is faulted
+    recorded = by_hand(*lines, *(["fault e - 40..40.5 p0 unclean"] if by_hand_too else []))
+    assert faulted_of(recorded) is faulted
 
 
 @pytest.mark.parametrize(("killed", "faulted"), [("20.5..90", True), ("39.5..90", False)])
 def test_nobody_joins_the_isr_of_a_leader_that_is_dead(killed: str, faulted: bool) -> None:
     """b1 was alone in the ISR; b3 was elected by hand at 40 s; nobody reported anything since 20 s, and b2 was up."""
     lines = [*saw("b1,b2", "0..20", 1, 0, "1"), *saw("b3", "0..14", 1, 0, "1"), *saw("b3", "41..90", 3, 1, "3")]
-    told = by_hand(
+    recorded = by_hand(
         *lines, "fault k3 b3 15..38 kind=kill", f"fault k b1 {killed} kind=kill", "fault e - 40..40.5 p0 unclean"
     )
-    assert faulted_of(told) is faulted
+    assert faulted_of(recorded) is faulted
 
 
 @pytest.mark.parametrize(
@@ -774,7 +776,7 @@ def test_an_election_by_hand_made_the_first_term_that_was_seen_after_it(asked: s
 
 
 @pytest.mark.parametrize(
-    ("asked", "told", "next_ns", "made"),
+    ("asked", "reported", "next_ns", "made"),
     [
         ("24..25", "26..30", 26, {1, 2}),
         ("24..25", "25..30", 26, {1, 2}),
@@ -788,9 +790,9 @@ def test_an_election_by_hand_made_the_first_term_that_was_seen_after_it(asked: s
     ],
     ids=["at once", "before", "late", "long before", "both may be", "no answer", "none for long", "then", "then, late"],
 )
-def test_an_election_by_hand_made_any_term_of_its_time(asked: str, told: str, next_ns: int, made: set[int]) -> None:
+def test_an_election_by_hand_made_any_term_of_its_time(asked: str, reported: str, next_ns: int, made: set[int]) -> None:
     """b3 was first seen to lead in epoch 2; b2 led in epoch 1."""
-    lines = [f"fault e - {asked} unclean", *saw("b3", f"{next_ns}..60", 3, 2, "3"), *saw("b2", told, 2, 1, "2")]
+    lines = [f"fault e - {asked} unclean", *saw("b3", f"{next_ns}..60", 3, 2, "3"), *saw("b2", reported, 2, 1, "2")]
     seen = by_hand(*saw("b1", "0..23", 1, 0, "1,2"), *lines)
     seen.rows["faults"][0]["effective"] = True
     known = acting_on(evidence(seen).elections[TRIAL], seen.rows["faults"], kraft=True)
@@ -910,8 +912,8 @@ def test_with_zookeeper_another_broker_may_be_the_controller_that_it_asked(cut: 
     ids=["slow", "halted", "slow leader", "slow other", "halted other", "cut from the leader", "other cut from both"],
 )
 def test_with_zookeeper_only_the_reported_controller_decides_late(fault: str, late: bool) -> None:
-    told = [f"{line} controller=2" for line in TWO_TERMS]
-    known = acting(f"fault f {fault}", told=told, kraft=False)
+    reports = [f"{line} controller=2" for line in TWO_TERMS]
+    known = acting(f"fault f {fault}", reports=reports, kraft=False)
     assert known.asks_late(1, 10 * SECOND, 26 * SECOND) is late
 
 
@@ -952,12 +954,14 @@ def test_a_follower_gets_nothing_where_all_that_comes_from_its_leader_is_lost(
     faults: list[str], got_nothing: bool, asked_nothing: bool
 ) -> None:
     """What a follower asks is held back by a cut, and comes to its leader when that is healed: it may join an ISR."""
-    told = [*saw("b1,b2,b3", "0..10", 1, 0, "1"), *saw("b3", "11..60", 1, 0, "1")]
-    known = acting(*(f"fault {fault}" for fault in faults), told=told)
+    reports = [*saw("b1,b2,b3", "0..10", 1, 0, "1"), *saw("b3", "11..60", 1, 0, "1")]
+    known = acting(*(f"fault {fault}" for fault in faults), reports=reports)
     assert known.cannot_fetch(2, 1, 12 * SECOND, 28 * SECOND) is got_nothing
     assert known.cannot_join(2, 1, 12 * SECOND, 28 * SECOND) is asked_nothing
 
 
 def test_what_was_written_until_a_broker_was_not_behind_any_more_is_not_alike_to_what_was_after() -> None:
-    told = by_hand(*NOT_HEARD, "fault k c1 5..40 kind=pause")
-    assert {5 * SECOND, 15 * SECOND, 40 * SECOND, 50 * SECOND} <= set(evidence(told, **ALONE).moments(TRIAL).tolist())
+    recorded = by_hand(*NOT_HEARD, "fault k c1 5..40 kind=pause")
+    assert {5 * SECOND, 15 * SECOND, 40 * SECOND, 50 * SECOND} <= set(
+        evidence(recorded, **ALONE).moments(TRIAL).tolist()
+    )

@@ -53,13 +53,13 @@ def again(
 ) -> Again | None:
     """What shows that the log was cut. What was sent is told in ``pieces``. ``gone``: which of it is, and with which
     epoch it was read before; each ``lacks`` something."""
-    told = by_hand(*led, *sends)
-    observations = pa.Table.from_pylist(told.rows["observations"], OBSERVATIONS)
-    configuration, faults = Configuration(version="4.3.1"), told.rows["faults"]
+    recorded = by_hand(*led, *sends)
+    observations = pa.Table.from_pylist(recorded.rows["observations"], OBSERVATIONS)
+    configuration, faults = Configuration(version="4.3.1"), recorded.rows["faults"]
     known = elections(observations, spans(observations), {1: "b1", 2: "b2"}, configuration, faults)
-    rows = [{name: row[name] for name in COLUMNS} for row in told.rows["sends"]]
+    rows = [{name: row[name] for name in COLUMNS} for row in recorded.rows["sends"]]
     parts = [pa.Table.from_pylist(rows[n::pieces], _SENT) for n in range(pieces)]
-    rows_of_gone = [_gone(told, *one) | ({lacks: None} if lacks else {}) for one in gone]
+    rows_of_gone = [_gone(recorded, *one) | ({lacks: None} if lacks else {}) for one in gone]
     lacking = pa.Table.from_pylist(rows_of_gone, COLUMNS_OF_GONE)
 
     def acting(elections: Elections) -> Acting:
@@ -71,8 +71,8 @@ def again(
     return found.get(TRIAL)
 
 
-def _gone(told: HandHistory, name: str, epoch: int | None) -> dict[str, Any]:
-    [send] = [row for row in told.rows["sends"] if row["record_id"] == told.ids[name]]
+def _gone(recorded: HandHistory, name: str, epoch: int | None) -> dict[str, Any]:
+    [send] = [row for row in recorded.rows["sends"] if row["record_id"] == recorded.ids[name]]
     return {
         **{column: send[column] for column in ("topic", "partition", "offset")},
         "sent_ns": send["invoked_ns"],
@@ -207,11 +207,11 @@ def test_a_later_leader_that_was_seen_first_had_begun() -> None:
 
 def test_one_that_a_deposed_leader_may_have_acknowledged_shows_that_the_next_ones_log_may_have_been_cut() -> None:
     """b1 is paused until 40 s, or silent and nobody knows why; it answers at 41 s, and knows then that b2 leads."""
-    told = [*RISING[:7], "send y ok @9 t23..23.5"]
+    reported = [*RISING[:7], "send y ok @9 t23..23.5"]
     silent = [*(line for line in LED if "@21" not in line), "saw b1 @41..60 leader=2 epoch=1 isr=2"]
     for led in (silent, [*silent, "fault p b1 18..40 kind=pause"]):
         for when, by in (("t30.5..31", 31), ("t30.5..40.2", 40.2), ("t43..44", 44)):
-            assert gone(again(*told, f"send x ok @5 {when}", led=led), 9, 23.5) == GoneBy(1, int(by * SECOND))
+            assert gone(again(*reported, f"send x ok @5 {when}", led=led), 9, 23.5) == GoneBy(1, int(by * SECOND))
 
 
 def test_one_that_was_sent_in_the_moment_of_the_acknowledgement_shows_nothing() -> None:

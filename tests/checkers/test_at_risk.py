@@ -33,8 +33,8 @@ def acknowledged(*bins: tuple[float, float, int]) -> Timeline:
 def isr(observer: str, since: float, until: float, leader: int, *brokers: int, epoch: int = 0) -> list[dict[str, Any]]:
     """What a broker told each second, and at the end."""
     ats = [*np.arange(since, until), until]
-    told = {"topic": OF[0], "partition": OF[1], "leader": leader, "leader_epoch": epoch, "isr": list(brokers)}
-    return [{"observer": observer, "at_ns": int(at * SECOND), "replicas": [1, 2, 3], **told} for at in ats]
+    reported = {"topic": OF[0], "partition": OF[1], "leader": leader, "leader_epoch": epoch, "isr": list(brokers)}
+    return [{"observer": observer, "at_ns": int(at * SECOND), "replicas": [1, 2, 3], **reported} for at in ats]
 
 
 def fault(since: float, until: float | None, *nodes: str, **more: Any) -> dict[str, Any]:

@@ -377,9 +377,9 @@ def test_a_soak_of_ten_thousand_faults_is_judged(spark: SparkSession, tmp_path: 
     assert (verdict.verdict, verdict.anomalies.keys()) == (Judgement.INVALID, {"slow_recovery"})
     # From one heal to the next injection 0.9 s pass: until 5012 the late one is awaited, and from 5000.4 on alone.
     assert verdict.anomalies["slow_recovery"].count == 12 - 1
-    told = verdict.availability["after_faults"]
-    assert len(told) == number
-    assert told[50]["first_ack_after_injection_ns"] == told[50]["first_ack_after_heal_ns"] + SECOND // 10
+    reported = verdict.availability["after_faults"]
+    assert len(reported) == number
+    assert reported[50]["first_ack_after_injection_ns"] == reported[50]["first_ack_after_heal_ns"] + SECOND // 10
 
 
 @pytest.mark.heavy

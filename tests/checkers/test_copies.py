@@ -43,17 +43,17 @@ def _standing(
 ) -> list[Standing | None]:
     """The standings of ranges of the record r, which is not where it was acknowledged, but at ``moved_to``. ``again``:
     another incarnation of its producer handed it over again."""
-    told = by_hand(*lines)
-    send = next(row for row in told.rows["sends"] if row["record_id"] == told.ids["r"])
+    recorded = by_hand(*lines)
+    send = next(row for row in recorded.rows["sends"] if row["record_id"] == recorded.ids["r"])
     row = {name: send[name] for name in ("topic", "partition", "record_id", "offset", "worker")}
     row |= {"sent_ns": send["invoked_ns"], "acknowledged_ns": send["completed_ns"], "read_offset": moved_to}
     configuration = {**UNCLEAN, **(settings or {})}
     known, found = history(run, [row], *lines, **configuration)
     if again:
-        told.rows["sends"].append(send | {"incarnation": 1})
-        write(run, [told], **configuration)
+        recorded.rows["sends"].append(send | {"incarnation": 1})
+        write(run, [recorded], **configuration)
         known = replace(known, stored=StoredRun.open(run))
-    after = without_late_copies(known, anomaly, found, ranges, evidence(told, **configuration))
+    after = without_late_copies(known, anomaly, found, ranges, evidence(recorded, **configuration))
     return [one.standing for one in after]
 
 

@@ -74,10 +74,10 @@ def test_that_is_said_and_no_neighbour_takes_it_along() -> None:
 
 
 def test_what_was_acknowledged_in_between_is_decided_apart() -> None:
-    told = evidence(by_hand("send r ok @5 t13..14", *reported(lambda at: 3 if at < 17 else 6), *CUT_OFF), **UNCLEAN)
+    recorded = evidence(by_hand("send r ok @5 t13..14", *reported(lambda at: 3 if at < 17 else 6), *CUT_OFF), **UNCLEAN)
 
     def key(until: float) -> tuple[object, ...]:
-        return told.alike(Case(TRIAL, 13 * SECOND, int(until * SECOND), True, 5, 5))
+        return recorded.alike(Case(TRIAL, 13 * SECOND, int(until * SECOND), True, 5, 5))
 
     assert key(14.9) == key(14.95) != key(15.05)
     assert key(15.3) != key(16.5)
@@ -91,10 +91,10 @@ def test_what_was_acknowledged_in_between_is_decided_apart() -> None:
 def test_of_several_the_first_was_acknowledged_first_and_the_last_last(
     first: int, since: float, until: float, standing: Standing
 ) -> None:
-    told = evidence(by_hand("send r ok @5 t13..14", *reported(lambda at: 7 if at < 17 else 9), *CUT_OFF), **UNCLEAN)
+    recorded = evidence(by_hand("send r ok @5 t13..14", *reported(lambda at: 7 if at < 17 else 9), *CUT_OFF), **UNCLEAN)
     by, first_by = int(until * SECOND), int(since * SECOND)
     case = Case(TRIAL, 13 * SECOND, by, True, first, 8, last_sent_ns=13 * SECOND, first_until_ns=first_by)
-    assert holders.decided(told, LOST, case).standing is standing
+    assert holders.decided(recorded, LOST, case).standing is standing
 
 
 def test_with_acks_1_a_leader_acknowledges_what_is_not_committed() -> None:

@@ -42,8 +42,8 @@ from tests.checkers.test_holders import (
 
 
 def test_an_earlier_term_of_the_same_leader_is_another() -> None:
-    told = [(0, 10, 2, 0), (11, 20, 1, 1), (21, 30, 1, 2)]
-    own = OwnReports([Span("b1", *TRIAL, since, to, leader, epoch, (1,)) for since, to, leader, epoch in told], ())
+    reported = [(0, 10, 2, 0), (11, 20, 1, 1), (21, 30, 1, 2)]
+    own = OwnReports([Span("b1", *TRIAL, since, to, leader, epoch, (1,)) for since, to, leader, epoch in reported], ())
     assert [own.of_another_ns(1, epoch, 25) for epoch in (2, 1)] == [20, 30]
     assert [own.later_ns(epoch) for epoch in (0, 1)] == [11, 21]
 
@@ -262,10 +262,10 @@ def test_where_too_few_could_have_fetched_it_one_of_the_others_may_have_been_in_
 
 
 def test_what_was_sent_while_the_cut_was_being_made_is_not_judged_as_what_was_sent_after_it() -> None:
-    told = by_hand(*alone_since("5..15 from=b1 to=b2,b3 plane=all"))
-    [row, *_] = told.rows["faults"]
+    recorded = by_hand(*alone_since("5..15 from=b1 to=b2,b3 plane=all"))
+    [row, *_] = recorded.rows["faults"]
     row |= {"injecting_ns": 5 * SECOND, "injected_ns": 8 * SECOND, "healing_ns": 13 * SECOND, "healed_ns": 15 * SECOND}
-    known = evidence(told, **UNCLEAN)
+    known = evidence(recorded, **UNCLEAN)
     sent_and_by = [(7, 12), (8, 12), (9, 12), (9, 13.5)]
     cases = [Case(TRIAL, int(sent * SECOND), int(by * SECOND), True, 5, 5) for sent, by in sent_and_by]
     standings = [holders.decided(known, LOST, case).standing for case in cases]
@@ -371,9 +371,9 @@ def test_who_was_elected_again_may_have_lacked_it_the_first_time() -> None:
 EMPTY = ["final b @0 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
 
 
-def emptied(*told: str) -> list[str]:
+def emptied(*reported: str) -> list[str]:
     """The whole ISR had r; b2 was elected from the ISR."""
-    return ["send r ok @5 t10..11", *told, *saw("b2,b3", "26..60", 2, 1, "2"), *EMPTY]
+    return ["send r ok @5 t10..11", *reported, *saw("b2,b3", "26..60", 2, 1, "2"), *EMPTY]
 
 
 def joining(joined: str, restarted: str) -> list[str]:
@@ -554,10 +554,10 @@ def test_it_is_over_when_the_final_read_begins() -> None:
 
 
 def test_an_election_may_have_come_after_the_last_report_and_before_the_final_read() -> None:
-    told = by_hand("send r ok @5 t10..11", *nothing_took_it("30"))
+    recorded = by_hand("send r ok @5 t10..11", *nothing_took_it("30"))
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
     for over, standing in ((20, VIOLATION), (33, VIOLATION), (34, UNDECIDED)):
-        known = replace(evidence(told, **ALONE), end_ns=over * SECOND)
+        known = replace(evidence(recorded, **ALONE), end_ns=over * SECOND)
         assert holders.decided(known, LOST, case).standing is standing
 
 
@@ -627,10 +627,10 @@ def test_of_a_soak_each_record_is_decided_without_a_walk_through_all_faults_and_
 ) -> None:
     """(Else, three thousand faults take half an hour: the time grew with their number to the third.)"""
     lines = [f"{line} controller=3" if line.startswith("saw") else line for line in soak(500)]
-    told = by_hand(*lines, "send late ok @9 t4998..4999", "end 0..10")
-    told.rows["faults"] = faults = [Counted(row) for row in told.rows["faults"]]
+    recorded = by_hand(*lines, "send late ok @9 t4998..4999", "end 0..10")
+    recorded.rows["faults"] = faults = [Counted(row) for row in recorded.rows["faults"]]
     Counted.reads = 0
-    known = evidence(told, **{**ALONE, "version": version, "metadata": metadata})
+    known = evidence(recorded, **{**ALONE, "version": version, "metadata": metadata})
     known = replace(known, logs={TRIAL: Log(np.array([500]), np.array([0]), np.array([9]), 10)})
     each = [Case(TRIAL, at * SECOND, at * SECOND, True, 5, 5) for at in (7, 2257, 4507)]
     assert [holders.decided(known, LOST, case).standing for case in each] == [PERMITTED] * 3
@@ -721,7 +721,7 @@ def test_a_leader_that_is_cut_off_goes_on_acknowledging_to_clients_that_reach_it
 
 
 @pytest.mark.parametrize(
-    ("when", "told", "fault", "leaders"),
+    ("when", "reported", "fault", "leaders"),
     [
         ("t30..40.2", 41, "p b1 20..40 kind=pause", {0, 1}),
         ("t30..40.2", 41, "c b1 20..40 kind=isolate clients=cut", {0, 1}),
@@ -780,14 +780,14 @@ def test_a_leader_that_is_cut_off_goes_on_acknowledging_to_clients_that_reach_it
     ],
 )
 def test_a_leader_that_was_silent_may_acknowledge_once_more_when_it_answers_again(
-    when: str, told: int | None, fault: str, leaders: set[int]
+    when: str, reported: int | None, fault: str, leaders: set[int]
 ) -> None:
     """With acks=1 a deposed leader answers what had come to it before it learns that b2 leads."""
     seen = [
         *saw("b1", "0..20", 1, 0, "1,2,3"),
         *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
         *saw("b2,b3", "26..60", 2, 1, "2,3"),
-        *([] if told is None else saw("b1", f"{told}..60", 2, 1, "2,3")),
+        *([] if reported is None else saw("b1", f"{reported}..60", 2, 1, "2,3")),
         f"fault {fault}",
     ]
     log = ["final a @4 e0", "final b @5 e1", "final c @20 e1", "send late ok @21 t55..56", "end 0..22"]
@@ -925,8 +925,8 @@ def test_who_led_before_the_first_report_may_go_on_until_it_knows_of_the_next(
     """Nobody reported anything before 10 s: b2 may have led, and is not heard."""
     log = ["final a @4 e1", "final c @5 e3", "final late @9 e3", "send late ok @9 t50..51", "end 0..10"]
     lines = [*saw("b1,b3", "10..60", 1, 3, "1,3"), *b2, *log]
-    told = [line if epoch else re.sub(r" e(poch=)?\d\b", "", line) for line in lines]
-    assert decided(f"send r ok @5 {when}", *told, **ALONE).standing is standing
+    reported = [line if epoch else re.sub(r" e(poch=)?\d\b", "", line) for line in lines]
+    assert decided(f"send r ok @5 {when}", *reported, **ALONE).standing is standing
 
 
 @pytest.mark.parametrize(
@@ -956,12 +956,16 @@ def test_an_election_by_hand_made_the_term_that_began_within_a_lag_of_it(over: s
     assert decided(*LOST_ALONE, asked, unclean_election=False).standing is standing
 
 
-@pytest.mark.parametrize(("told", "standing"), [("27..30", PERMITTED), ("40..45", UNDECIDED), ("32..35", UNDECIDED)])
-def test_an_election_by_hand_made_a_term_that_nobody_reported_before_or_the_next(told: str, standing: Standing) -> None:
+@pytest.mark.parametrize(
+    ("reported", "standing"), [("27..30", PERMITTED), ("40..45", UNDECIDED), ("32..35", UNDECIDED)]
+)
+def test_an_election_by_hand_made_a_term_that_nobody_reported_before_or_the_next(
+    reported: str, standing: Standing
+) -> None:
     """b2, of the ISR, leads in epoch 1; at 31 s an election by hand makes b3 the leader, as is told from 32 s on."""
     lines = [*saw("b1", "0..20", 1, 0, "1,2"), *saw("b2,b3", "0..25", 1, 0, "1,2"), "fault k b1 20..90 kind=kill"]
     lines += [
-        *saw("b2", told, 2, 1, "2"),
+        *saw("b2", reported, 2, 1, "2"),
         "fault k2 b2 29..39 kind=isolate plane=all",
         "fault e1 - 31..31.5 p0 unclean",
     ]
@@ -1002,7 +1006,7 @@ def test_what_was_acknowledged_after_the_last_report_may_be_of_an_unreported_lea
 
 
 @pytest.mark.parametrize(
-    ("when", "told", "standing"),
+    ("when", "reported", "standing"),
     [
         ("t21..22", (), UNDECIDED),
         ("t10..11", (), VIOLATION),
@@ -1014,9 +1018,9 @@ def test_what_was_acknowledged_after_the_last_report_may_be_of_an_unreported_lea
     ids=["amid", "before", "shortly after", "after", "nobody led in that epoch", "nobody led in another"],
 )
 def test_what_was_acknowledged_around_an_unreported_epoch_may_be_of_its_leader(
-    when: str, told: Sequence[str], standing: Standing
+    when: str, reported: Sequence[str], standing: Standing
 ) -> None:
-    seen = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21..60", 2, 2, "2"), *told]
+    seen = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21..60", 2, 2, "2"), *reported]
     log = ["final a @4 e0", "final b @5 e0", "final c @6 e2", "final d @7 e2", "send z ok @7 t50..51", "end 0..8"]
     offset = 6 if when.startswith(("t24", "t25")) else 4
     assert decided(f"send r ok @{offset} {when}", *seen, *log, **UNCLEAN).standing is standing
@@ -1149,11 +1153,11 @@ def test_a_wiped_disk_is_not_filled_by_the_word_of_one_that_may_tell_of_before(
 
 def test_a_fault_of_several_nodes_may_be_healed_on_one_of_them_before() -> None:
     """b1 and b2 are killed at 15 s; from 20 s on they are started one after the other, and all is healed at 30 s."""
-    told = by_hand(
+    recorded = by_hand(
         *saw("b1,b3", "0..14", 1, 0, "1,2,3"), *saw("b2", "0..14", 1, 0, "1,2,3"), *saw("b2", "21..40", 1, 0, "1")
     )
     [row] = by_hand("fault k b1,b2 15..30 kind=kill").rows["faults"]
-    known = evidence(told, **ALONE).elections[TRIAL]
+    known = evidence(recorded, **ALONE).elections[TRIAL]
     acting = acting_on(known, [row | {"healing_ns": 20 * SECOND}], kraft=True)
     assert acting.down(2, 16 * SECOND, 20 * SECOND)
     assert not acting.down(2, 16 * SECOND, 21 * SECOND)
@@ -1168,15 +1172,15 @@ def test_where_an_older_epoch_goes_on_the_next_leader_took_it() -> None:
     assert log.cut(0, 5) == (False, None)
 
 
-@pytest.mark.parametrize("told", ["40..41", "24..24"], ids=["late", "at once"])
+@pytest.mark.parametrize("reported", ["40..41", "24..24"], ids=["late", "at once"])
 @pytest.mark.parametrize("last", ["22", "24"], ids=["nobody told for a while", "others went on telling"])
-def test_a_leader_that_is_reported_late_began_before_the_next_one(told: str, last: str) -> None:
+def test_a_leader_that_is_reported_late_began_before_the_next_one(reported: str, last: str) -> None:
     """b2 was elected after 22 s and cut off; b3 leads since 25 s, and b1 since 45 s. b2's log goes on above r."""
     lines = [
         *saw("b1,b3", f"0..{last}", 1, 0, "1,2,3"),
         *saw("b2", "0..22", 1, 0, "1,2,3"),
         *saw("b1,b3", "25..44", 3, 2, "1,3"),
-        *saw("b2", told, 2, 1, "2,3"),
+        *saw("b2", reported, 2, 1, "2,3"),
         *saw("b2", "43..44", 3, 2, "1,3"),
         *saw("b1,b2,b3", "45..60", 1, 3, "1,2,3"),
         *("final a @4 e0", "final z @5 e1", "final c @7 e1", "final late @8 e3"),
@@ -1302,8 +1306,8 @@ def test_with_zookeeper_a_leader_that_is_late_may_tell_of_another(
     """It hears first that it leads (LeaderAndIsr), and then what it tells (UpdateMetadata)."""
     led = [*saw("b1,b2", "0..20", 1, 0, "1"), *saw("b2", "21..25", 1, 0, "1"), *saw("b2", "26..60", 2, 1, "2")]
     led = [f"{line} controller={controller}" for line in led]
-    told = by_hand(*led, "fault k b1 20.2..90 kind=kill", *fault)
-    known = evidence(told, version="2.3.1", metadata="zookeeper").elections[TRIAL]
+    recorded = by_hand(*led, "fault k b1 20.2..90 kind=kill", *fault)
+    known = evidence(recorded, version="2.3.1", metadata="zookeeper").elections[TRIAL]
     assert known.terms[1].begins_ns == begins * SECOND
 
 
@@ -1326,15 +1330,15 @@ def test_one_report_without_an_epoch_makes_any_leader_possible() -> None:
     """The twin: nobody reported an epoch."""
     none = [re.sub(r"epoch=\d+", "", line) for line in LOST_ALONE]
     for one, standing in (("epoch=0", UNDECIDED), ("", PERMITTED)):
-        told = [line.replace("saw b3 @0..4 leader=1", f"saw b3 @0..4 leader=1 {one}") for line in none]
-        assert decided(*told, **UNCLEAN).standing is standing
-        assert evidence(by_hand(*told)).elections[TRIAL].some_epochs is bool(one)
+        reported = [line.replace("saw b3 @0..4 leader=1", f"saw b3 @0..4 leader=1 {one}") for line in none]
+        assert decided(*reported, **UNCLEAN).standing is standing
+        assert evidence(by_hand(*reported)).elections[TRIAL].some_epochs is bool(one)
 
 
 def test_a_report_without_an_epoch_takes_those_of_no_other_partition_nor_counts_without_a_leader() -> None:
     others = [f"{line} p1" for line in [*saw("b1", "0..9", 1, 0, "1"), *saw("b1", "10..12", 1, None, "1")]]
-    told = by_hand(*saw("b1", "0..20", 1, 4, "1"), *saw("b2", "0..20", -1, None, ""), *others)
-    known = evidence(told).elections
+    recorded = by_hand(*saw("b1", "0..20", 1, 4, "1"), *saw("b2", "0..20", -1, None, ""), *others)
+    known = evidence(recorded).elections
     assert [(term.leader, term.epoch) for term in known[TRIAL].terms] == [(1, 4)]
     assert [(term.leader, term.epoch) for term in known["trial", 1].terms] == [(1, None)]
 
@@ -1360,11 +1364,11 @@ def test_any_reports_are_judged_and_none_is_surer_when_some_epochs_are_missing(
 ) -> None:
     record = "send r ok @5 t10..11"
     for seed in range(60):
-        told, every = (random_reports(Random(seed), share) for share in (without, 0))
-        known = evidence(by_hand(record, *told, *CUT))
+        reported, every = (random_reports(Random(seed), share) for share in (without, 0))
+        known = evidence(by_hand(record, *reported, *CUT))
         after = InFlight(known.elections, known.acting, 5).after()
         assert all((TRIAL, n) in after for n, _ in enumerate(known.elections[TRIAL].terms))
-        found = decided(record, *told, *CUT, **settings).standing
+        found = decided(record, *reported, *CUT, **settings).standing
         if known.elections[TRIAL].some_epochs:
             assert found in {UNDECIDED, decided(record, *every, *CUT, **settings).standing}
             assert found is not PERMITTED

@@ -171,11 +171,11 @@ def judged(run: Path, spark: SparkSession, histories: Collection[Lines], **setti
         ruling, _, count = worst_ruling(ranges)
         assert (anomalies[name].count, anomalies[name].standing) == (count, ruling.standing)
         assert anomalies[name].runs == (runs(history, ranges) if BY_NAME[name].comes_in_runs else [])
-        for lines, told in zip(histories, each, strict=True):
-            own = [one for one in ranges if one.topic == told.topic]
+        for lines, reported in zip(histories, each, strict=True):
+            own = [one for one in ranges if one.topic == reported.topic]
             if own:
                 ruling, _, count = worst_ruling(own)
-                its = [row for row in rows if row["topic"] == told.topic]
+                its = [row for row in rows if row["topic"] == reported.topic]
                 outcomes[lines][name] = Found(count, ruling.standing, its)
     return outcomes
 

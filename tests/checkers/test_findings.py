@@ -217,9 +217,9 @@ def test_the_standing_of_a_finding_is_the_worst_of_its_parts_and_says_of_how_man
 
 def test_an_anomaly_that_no_record_decides_is_a_finding_of_its_own() -> None:
     runs = [{"topic": "trial", "partition": 0, "count": 2}]
-    told = anomaly([], count=2, runs=runs)
+    reported = anomaly([], count=2, runs=runs)
     limit = anomaly([], Standing.VIOLATION, count=1)
-    found = findings({"duplicated": told, "unavailability": limit}, {"duplicated": [part(0, 1, None)]}, observed())
+    found = findings({"duplicated": reported, "unavailability": limit}, {"duplicated": [part(0, 1, None)]}, observed())
     assert [(one.first, one.cause["event"], one.because) for one in found] == [
         ("unavailability", CauseOf.LIMIT, "of the run"),
         ("duplicated", CauseOf.RUN, "of the run"),
@@ -272,13 +272,13 @@ def parts(draw: st.DrawFn) -> RecordRange:
 def test_every_record_of_every_anomaly_is_of_one_finding(
     losses: dict[str, list[RecordRange]], others: dict[str, int]
 ) -> None:
-    told = {name: anomaly(ranges) for name, ranges in losses.items()}
-    told |= {name: anomaly([], Standing.UNDECIDED, count=count) for name, count in others.items()}
-    found = findings(told, losses, observed())
+    reported = {name: anomaly(ranges) for name, ranges in losses.items()}
+    reported |= {name: anomaly([], Standing.UNDECIDED, count=count) for name, count in others.items()}
+    found = findings(reported, losses, observed())
     counted: Counter[str] = Counter()
     for one in found:
         counted.update(one.anomalies)
-    assert counted == {name: one.count for name, one in told.items()}
+    assert counted == {name: one.count for name, one in reported.items()}
     groups = grouped([Records(name, one) for name, ranges in losses.items() for one in ranges], [CUT])
     assert sorted(id(one.range) for group in groups for one in group) == sorted(
         id(one) for ranges in losses.values() for one in ranges

@@ -184,9 +184,9 @@ def test_all_that_is_alike_is_decided_alike(lines: list[str], settings: dict[str
 
 
 def test_only_the_last_high_watermark_between_two_changes_parts_them() -> None:
-    told = [line for line in REPORTED_ONCE if "high=20" not in line]
+    reported = [line for line in REPORTED_ONCE if "high=20" not in line]
     rising = [f"saw b1 @{12 + n / 100} leader=1 epoch=0 isr=1,2,3 high={10 + n}" for n in range(700)]
-    known = evidence(by_hand(*told, *rising, *saw("b1", "19..20", 1, 0, "1,2,3", "high=709")), **ALONE)
+    known = evidence(by_hand(*reported, *rising, *saw("b1", "19..20", 1, 0, "1,2,3", "high=709")), **ALONE)
     assert len(known.elections[TRIAL].terms[0].highs[0]) == 700
     assert 709 in known.edges(TRIAL)
     assert len(known.edges(TRIAL)) < 12

@@ -54,32 +54,36 @@ def several_of(decision: Decision) -> bool:
     return len({one.term for one in decision.possible_terms}) > 1
 
 
-def evidence(told: HandHistory, **settings: Any) -> Evidence:
+def evidence(recorded: HandHistory, **settings: Any) -> Evidence:
     """All that is known of a hand history, but for what was delivered and is gone."""
-    observations = pa.Table.from_pylist(told.rows["observations"], OBSERVATIONS)
+    observations = pa.Table.from_pylist(recorded.rows["observations"], OBSERVATIONS)
     configuration = Configuration(**{"version": "4.3.1", "min_insync_replicas": 1, **settings})
-    sent = [at for row in told.rows["sends"] for at in (row["invoked_ns"], row["completed_ns"]) if at is not None]
+    sent = [at for row in recorded.rows["sends"] for at in (row["invoked_ns"], row["completed_ns"]) if at is not None]
     known = Evidence(
         configuration=configuration,
-        elections=elections(observations, spans(observations), NAMES, configuration, told.rows["faults"]),
+        elections=elections(observations, spans(observations), NAMES, configuration, recorded.rows["faults"]),
         names=NAMES,
-        faults=possible_faults(told.rows["faults"]),
-        logs={(end["topic"], end["partition"]): log_of(told, end) for end in told.rows["log_ends"]},
+        faults=possible_faults(recorded.rows["faults"]),
+        logs={(end["topic"], end["partition"]): log_of(recorded, end) for end in recorded.rows["log_ends"]},
         end_ns=max(sent, default=0),
-        coordinated=bool(told.rows["transactions"]),
+        coordinated=bool(recorded.rows["transactions"]),
         controllers=frozenset({"c1"}),
         silence_ns=SILENCE_NS,
     )
-    again = [row for row in told.rows["sends"] if row["outcome"] == "ok" and row["offset"] is not None]
+    again = [row for row in recorded.rows["sends"] if row["outcome"] == "ok" and row["offset"] is not None]
     table = pa.Table.from_pylist([{name: row[name] for name in _SENT.names} for row in again], _SENT)
-    done = pa.Table.from_pylist(told.rows["transactions"], TRANSACTIONS).filter(committed())
+    done = pa.Table.from_pylist(recorded.rows["transactions"], TRANSACTIONS).filter(committed())
     promised = again
     if configuration.read_committed:
         of = {(row["worker"], row["transaction"]) for row in done.to_pylist()}
         promised = [r for r in again if r["transaction"] is None or (r["worker"], r["transaction"]) in of]
-    gone = pa.Table.from_pylist([row for row in map(row_of_gone(told), promised) if row is not None], COLUMNS_OF_GONE)
+    gone = pa.Table.from_pylist(
+        [row for row in map(row_of_gone(recorded), promised) if row is not None], COLUMNS_OF_GONE
+    )
     known_of, transactions = (known.elections, known.acting), [done] if configuration.read_committed else None
-    again_at = acknowledged_again([table], [gone], [vanished(told)], *known_of, known.logs, known.end_ns, transactions)
+    again_at = acknowledged_again(
+        [table], [gone], [vanished(recorded)], *known_of, known.logs, known.end_ns, transactions
+    )
     return Evidence(**{**vars(known), "again": again_at, "_edges": {}, "_moments": {}})
 
 
@@ -91,9 +95,9 @@ def acting_on(
     return Acting(known, faults, behind, controllers, SILENCE_NS)
 
 
-def row_of_gone(told: HandHistory) -> Callable[[dict[str, Any]], dict[str, Any] | None]:
+def row_of_gone(recorded: HandHistory) -> Callable[[dict[str, Any]], dict[str, Any] | None]:
     """The row of a record that is not where it was acknowledged; None where it is there."""
-    reads = {(row["phase"], row["record_id"], row["offset"]): row["leader_epoch"] for row in told.rows["reads"]}
+    reads = {(row["phase"], row["record_id"], row["offset"]): row["leader_epoch"] for row in recorded.rows["reads"]}
 
     def row_of(send: dict[str, Any]) -> dict[str, Any] | None:
         place = (send["record_id"], send["offset"])
@@ -109,9 +113,9 @@ def row_of_gone(told: HandHistory) -> Callable[[dict[str, Any]], dict[str, Any] 
     return row_of
 
 
-def vanished(told: HandHistory) -> pa.Table:
+def vanished(recorded: HandHistory) -> pa.Table:
     """What was delivered, and the final log does not have there."""
-    rows = told.rows["reads"]
+    rows = recorded.rows["reads"]
     there = {(row["record_id"], row["offset"]) for row in rows if row["phase"] == "final"}
     live = (row for row in rows if row["phase"] == "live" and (row["record_id"], row["offset"]) not in there)
     return pa.Table.from_pylist(
@@ -119,22 +123,22 @@ def vanished(told: HandHistory) -> pa.Table:
     )
 
 
-def log_of(told: HandHistory, end: dict[str, Any]) -> Log:
+def log_of(recorded: HandHistory, end: dict[str, Any]) -> Log:
     epochs: dict[int, list[int]] = {}
-    for row in told.rows["reads"]:
+    for row in recorded.rows["reads"]:
         if row["phase"] == "final" and row["leader_epoch"] is not None and row["partition"] == end["partition"]:
             epochs.setdefault(row["leader_epoch"], []).append(row["offset"])
     found = sorted((epoch, min(offsets), max(offsets)) for epoch, offsets in epochs.items())
     each = np.array(found, np.int64).reshape(-1, 3).T
-    transactions = len(told.rows["transactions"])
+    transactions = len(recorded.rows["transactions"])
     return Log(*each, end["log_end"], sparse=bool(transactions), start=end["log_start"], unseen=transactions)
 
 
-def in_hole(told: HandHistory, send: dict[str, Any]) -> bool:
+def in_hole(recorded: HandHistory, send: dict[str, Any]) -> bool:
     """Whether records of one epoch, or without any, stand below a record's offset and above it, and none there."""
-    there = {row["offset"]: row["leader_epoch"] for row in told.rows["reads"] if row["phase"] == "final"}
+    there = {row["offset"]: row["leader_epoch"] for row in recorded.rows["reads"] if row["phase"] == "final"}
     offset = send["offset"]
-    if offset is None or offset in there or told.rows["transactions"]:
+    if offset is None or offset in there or recorded.rows["transactions"]:
         return False
     below, above = (
         max((o for o in there if o < offset), default=-1),
@@ -147,10 +151,10 @@ def decided(
     *lines: str, anomaly: Anomaly = LOST, guarded: bool = False, silence_ns: int = SILENCE_NS, **settings: Any
 ) -> Decision:
     """What is decided of the record r."""
-    told = by_hand(*lines)
-    known = evidence(told, **settings)
-    [send] = [row for row in told.rows["sends"] if row["record_id"] == told.ids["r"]]
-    read = [row for row in told.rows["reads"] if row["phase"] == "live" and row["record_id"] == told.ids["r"]]
+    recorded = by_hand(*lines)
+    known = evidence(recorded, **settings)
+    [send] = [row for row in recorded.rows["sends"] if row["record_id"] == recorded.ids["r"]]
+    read = [row for row in recorded.rows["reads"] if row["phase"] == "live" and row["record_id"] == recorded.ids["r"]]
     acknowledged = send["outcome"] == "ok"
     delivered = min((row["read_ns"] for row in read), default=None) if anomaly is VANISHED else None
     last = max((row["read_ns"] for row in read if row["offset"] == send["offset"]), default=None)
@@ -163,7 +167,7 @@ def decided(
         send["offset"],
         read[0]["leader_epoch"] if read and (anomaly is VANISHED or read[0]["offset"] == send["offset"]) else None,
         delivered,
-        in_hole(told, send),
+        in_hole(recorded, send),
         in_transaction=send["transaction"] is not None,
         fetched_ns=None if last is None else last - HANDED_ON_NS,
     )
@@ -177,8 +181,8 @@ def names(brokers: frozenset[int]) -> list[int]:
 
 def saw(by: str, when: str, leader: int, epoch: int | None, isr: str, more: str = "") -> list[str]:
     """Several brokers told the same, each second: ``by`` is like b2,b3."""
-    told = "" if epoch is None else f"epoch={epoch}"
-    return [f"saw {one} @{when} leader={leader} {told} isr={isr} {more}" for one in by.split(",")]
+    reported = "" if epoch is None else f"epoch={epoch}"
+    return [f"saw {one} @{when} leader={leader} {reported} isr={isr} {more}" for one in by.split(",")]
 
 
 #: b1 led with the whole ISR until it was killed at 20 s; b2 leads since 26 s.
@@ -420,14 +424,14 @@ def test_a_leader_that_is_halted_or_cut_off_widens_no_isr(version: str, fault: s
     assert decided("send r ok @5 t10..11", *lines, **UNCLEAN, **settings).standing is PERMITTED
 
 
-@pytest.mark.parametrize(("elr", "told"), [("elr=", True), ("", False)])
-def test_an_elr_that_was_reported_with_the_only_isr_is_that_of_the_election(elr: str, told: bool) -> None:
+@pytest.mark.parametrize(("elr", "reported"), [("elr=", True), ("", False)])
+def test_an_elr_that_was_reported_with_the_only_isr_is_that_of_the_election(elr: str, reported: bool) -> None:
     led = [
         *saw("b1,b2,b3", "0..20", 1, 0, "1", elr),
         *saw("b2,b3", "21..26", 1, 0, "1"),
         *saw("b3", "27..90", 3, 1, "3"),
     ]
-    assert evidence(by_hand(*led)).elections[TRIAL].elr_reported(1) is told
+    assert evidence(by_hand(*led)).elections[TRIAL].elr_reported(1) is reported
 
 
 @pytest.mark.parametrize("others", ["0..39", "0..20"])
@@ -683,7 +687,7 @@ def test_with_acks_1_the_leader_alone_must_have_it_however_long_others_are_in_th
 
 
 @pytest.mark.parametrize(
-    ("told", "standing"),
+    ("reported", "standing"),
     [
         ("saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=6", VIOLATION),
         ("saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=5", PERMITTED),
@@ -693,15 +697,15 @@ def test_with_acks_1_the_leader_alone_must_have_it_however_long_others_are_in_th
     ],
     ids=["above it", "at it", "the next leader's", "not the leader's", "another partition's"],
 )
-def test_the_whole_isr_must_have_what_its_own_leader_reported_as_committed(told: str, standing: Standing) -> None:
-    assert decided("send r ok @5 t10..11", *WHOLE, told, *CUT, **ALONE).standing is standing
+def test_the_whole_isr_must_have_what_its_own_leader_reported_as_committed(reported: str, standing: Standing) -> None:
+    assert decided("send r ok @5 t10..11", *WHOLE, reported, *CUT, **ALONE).standing is standing
 
 
 def test_a_high_watermark_that_is_reported_with_another_epoch_than_its_terms_commits_nothing() -> None:
-    told = by_hand("send r ok @5 t10..11", *WHOLE, "saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=6", *CUT)
-    told.rows["observations"][-1]["high_epoch"] = 1
+    recorded = by_hand("send r ok @5 t10..11", *WHOLE, "saw b1 @12 leader=1 epoch=0 isr=1,2,3 high=6", *CUT)
+    recorded.rows["observations"][-1]["high_epoch"] = 1
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
-    assert holders.decided(evidence(told, **ALONE), LOST, case).standing is PERMITTED
+    assert holders.decided(evidence(recorded, **ALONE), LOST, case).standing is PERMITTED
 
 
 @pytest.mark.parametrize(
@@ -710,9 +714,9 @@ def test_a_high_watermark_that_is_reported_with_another_epoch_than_its_terms_com
 def test_what_stands_below_what_a_consumer_was_given_of_its_term_was_committed(
     epoch: int, offset: int, standing: Standing
 ) -> None:
-    told = by_hand("send r ok @5 t10..11", *WHOLE, *CUT)
+    recorded = by_hand("send r ok @5 t10..11", *WHOLE, *CUT)
     delivered = {(TRIAL, epoch): (np.array([offset]), np.array([12 * SECOND]))}
-    known = Evidence(**{**vars(evidence(told, **ALONE)), "delivered": delivered})
+    known = Evidence(**{**vars(evidence(recorded, **ALONE)), "delivered": delivered})
     assert holders.decided(known, LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
 
 
@@ -728,7 +732,7 @@ def _of_b3(until: int, leader: int, then: int) -> list[str]:
     return [*before, *saw("b3", f"{until + 1}..{then - 1}", leader, None, "1,2,3"), *after]
 
 
-@pytest.mark.parametrize("told", ["delivered", "high"])
+@pytest.mark.parametrize("reported", ["delivered", "high"])
 @pytest.mark.parametrize(
     ("more", "at", "high", "standing"),
     [
@@ -742,11 +746,11 @@ def _of_b3(until: int, leader: int, then: int) -> list[str]:
     ids=["nobody else led", "another did", "it told less", "nobody did", "another did later", "another did before"],
 )
 def test_without_epochs_reports_of_it_prove_nothing_if_another_leader_may_have_cut_that_log(
-    told: str, more: list[str], at: int, high: int, standing: Standing
+    reported: str, more: list[str], at: int, high: int, standing: Standing
 ) -> None:
-    seen = [f"saw b1 @{at} leader=1 isr=1,2,3 high={high}"] if told == "high" else []
+    seen = [f"saw b1 @{at} leader=1 isr=1,2,3 high={high}"] if reported == "high" else []
     known = evidence(by_hand(*_LOST_WITHOUT_EPOCHS, *_LED, *more, *seen), **ALONE, **OLD)
-    if told == "delivered":
+    if reported == "delivered":
         known = replace(known, delivered={(TRIAL, 0): (np.array([high - 1]), np.array([at * SECOND]))}, _edges={})
     assert holders.decided(known, LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
 
@@ -761,9 +765,9 @@ def test_nor_if_there_was_a_silence_in_between(silent: int, standing: Standing) 
     assert holders.decided(known, LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
 
 
-@pytest.mark.parametrize("told", [["high=8"], []], ids=["told", "untold"])
+@pytest.mark.parametrize("reported", [["high=8"], []], ids=["told", "untold"])
 def test_a_leaders_reports_of_its_next_term_prove_nothing_if_an_unreported_one_led_before_that(
-    told: list[str],
+    reported: list[str],
 ) -> None:
     """b1 led again, alone, when nobody had led. Only b3 reported that b2 led in between, and b2 may have lacked it."""
     led = [
@@ -772,7 +776,7 @@ def test_a_leaders_reports_of_its_next_term_prove_nothing_if_an_unreported_one_l
         *saw("b3", "18..29", 2, None, "2"),
     ]
     led += ["fault k1 b1 10.5..20 kind=kill", "fault k2 b2 29.5..190 kind=kill", *saw("b1", "21..29", 2, None, "2")]
-    led += [*saw("b1,b3", "30..45", -1, None, "1,2"), *saw("b1,b3", "46..160", 1, None, "1", *told)]
+    led += [*saw("b1,b3", "30..45", -1, None, "1,2"), *saw("b1,b3", "46..160", 1, None, "1", *reported)]
     log = ["final a @4", "final b @5", "send late ok @6 t155..156", "end 0..7"]
     assert decided("send r ok @5 t8..8.1", *led, *log, **ALONE, **OLD).standing is UNDECIDED
 
@@ -934,8 +938,8 @@ def test_who_was_given_it_before_it_was_handed_over_again_knows_nothing_of_that(
 def test_an_epoch_that_a_consumer_got_tells_no_term_where_brokers_report_none(
     given: list[str], led: list[str], settings: dict[str, Any], standing: Standing
 ) -> None:
-    told = [line.replace("epoch=0", "").replace("epoch=1", "") for line in led]
-    found = decided("send r ok @5 t10..11", *given, *told, *CUT, version="2.7.2", **settings)
+    reported = [line.replace("epoch=0", "").replace("epoch=1", "") for line in led]
+    found = decided("send r ok @5 t10..11", *given, *reported, *CUT, version="2.7.2", **settings)
     assert found.standing is standing
 
 
@@ -966,13 +970,13 @@ def test_before_the_first_report_another_may_have_led_unless_epochs_show_that_no
     assert decided(f"send r ok @5 {when}", *led, *log, **settings).standing is standing
 
 
-@pytest.mark.parametrize("told", ["40..41", "21..22", None], ids=["late", "at once", "never"])
+@pytest.mark.parametrize("reported", ["40..41", "21..22", None], ids=["late", "at once", "never"])
 def test_a_leader_that_tells_late_that_it_led_may_have_acknowledged_it_before_the_next_was_seen(
-    told: str | None,
+    reported: str | None,
 ) -> None:
     """b2 was elected after 20 s and cut off; b3 leads since 25 s. What b2 wrote goes on above r."""
     lines = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b3", "25..60", 3, 2, "1,3")]
-    lines += [] if told is None else saw("b2", told, 2, 1, "2,3")
+    lines += [] if reported is None else saw("b2", reported, 2, 1, "2,3")
     log = ["final a @4 e0", "final b @5 e1", "final c @6 e1", "final late @7 e2", "send late ok @7 t50..51", "end 0..8"]
     assert decided("send r ok @5 t23..24", *lines, *log, **ALONE).standing is UNDECIDED
 
@@ -1043,10 +1047,10 @@ def test_a_disk_that_was_filled_again_is_a_holders() -> None:
         "fault v b2,b3 40..42 kind=wipe",
     ]
     lines = ["send r ok @5 t10..11", "final a @4 e0", "send late ok @4 t58..59", "end 0..5"]
-    told = [line for line in refilled if not line.startswith("saw b3 @0") and not line.startswith("saw b1")]
+    reported = [line for line in refilled if not line.startswith("saw b3 @0") and not line.startswith("saw b1")]
     own = saw("b3", "0..22", 3, 0, "1,2,3")
-    assert decided(*lines, *own, *told, unclean_election=False).standing is VIOLATION
-    never = [line for line in told if "@31" not in line]
+    assert decided(*lines, *own, *reported, unclean_election=False).standing is VIOLATION
+    never = [line for line in reported if "@31" not in line]
     still = saw("b3", "31..60", 3, 0, "2,3")
     assert decided(*lines, *own, *never, *still, unclean_election=False).standing is PERMITTED
 
@@ -1310,8 +1314,8 @@ def test_an_election_by_hand_of_another_while_one_of_the_isr_lives_excuses_nothi
     of_b2: list[str], standing: Standing, settings: dict[str, Any]
 ) -> None:
     """b1 was killed; b2 is in the ISR; b3, of outside it, was elected: Kafka takes one of the ISR first, if it can."""
-    told = [*saw("b1", "0..20", 1, 0, "1,2"), *saw("b3", "0..25", 1, 0, "1,2"), *saw("b3", "26..60", 3, 1, "3")]
-    lines = ["send r ok @5 t10..11", *told, "fault killed b1 20..60 kind=kill", *of_b2, *CUT]
+    reported = [*saw("b1", "0..20", 1, 0, "1,2"), *saw("b3", "0..25", 1, 0, "1,2"), *saw("b3", "26..60", 3, 1, "3")]
+    lines = ["send r ok @5 t10..11", *reported, "fault killed b1 20..60 kind=kill", *of_b2, *CUT]
     assert decided(*lines, BY_HAND, unclean_election=False, **settings).standing is standing
     assert decided(*lines, unclean_election=False, **settings).standing is VIOLATION
 
@@ -1330,9 +1334,9 @@ def test_an_election_by_hand_excuses_no_other_that_came_after_one_that_nobody_sa
 ) -> None:
     """b1, alone in the ISR, was killed; an election by hand came at 25 s; b3 was seen to lead from 26 s on, and lacks
     it."""
-    told = [*saw("b1", "0..20", 1, 0, "1"), *saw("b3", "0..23", 1, 0, "1"), *saw("b3", "26..60", 3, epoch, "3")]
+    reported = [*saw("b1", "0..20", 1, 0, "1"), *saw("b3", "0..23", 1, 0, "1"), *saw("b3", "26..60", 3, epoch, "3")]
     log = ["final a @4 e0", f"final b @5 e{epoch}", "send late ok @6 t50..51", f"final late @6 e{epoch}", "end 0..7"]
-    lines = ["send r ok @5 t10..11", *told, "fault k b1 20..60 kind=kill", BY_HAND, *more, *log]
+    lines = ["send r ok @5 t10..11", *reported, "fault k b1 20..60 kind=kill", BY_HAND, *more, *log]
     assert decided(*lines, unclean_election=False).standing is standing
 
 
@@ -1352,11 +1356,11 @@ def test_of_two_elections_in_the_time_of_one_by_hand_nobody_knows_which_it_made(
     asked: str, isr: str, taken_in: int, standing: Standing
 ) -> None:
     """b1 was killed, and b2, seen to lead at 31 s, right after; b3 was seen to lead from 35 s on."""
-    told = [*saw("b1", "0..23", 1, 0, isr), *saw("b2,b3", "0..30", 1, 0, isr), *saw("b2,b3", "31..31", 2, 1, "2")]
-    told += [*saw("b3", "32..34", 2, 1, "2"), *saw("b3", "35..60", 3, 2, "3")]
+    reported = [*saw("b1", "0..23", 1, 0, isr), *saw("b2,b3", "0..30", 1, 0, isr), *saw("b2,b3", "31..31", 2, 1, "2")]
+    reported += [*saw("b3", "32..34", 2, 1, "2"), *saw("b3", "35..60", 3, 2, "3")]
     killed = ["fault k b1 24..60 kind=kill", "fault l b2 31.5..60 kind=kill", f"fault e - {asked} unclean"]
     log = ["final a @4 e0", f"final x @5 e{taken_in}", "end 0..6"]
-    lines = ["send r ok @5 t17..18", *told, *killed, *log]
+    lines = ["send r ok @5 t17..18", *reported, *killed, *log]
     assert decided(*lines, unclean_election=False).standing is standing
 
 
@@ -1367,9 +1371,9 @@ def test_of_two_elections_in_the_time_of_one_by_hand_nobody_knows_which_it_made(
 )
 def test_an_election_by_hand_that_nobody_answered_may_come_at_any_time_later(answer: str, standing: Standing) -> None:
     """b1, alone in the ISR, was killed; b3 is seen to lead 17 s after the request was given up."""
-    told = [*saw("b1", "0..23", 1, 0, "1"), *saw("b2,b3", "0..61", 1, 0, "1"), *saw("b2,b3", "62..90", 3, 1, "3")]
+    reported = [*saw("b1", "0..23", 1, 0, "1"), *saw("b2,b3", "0..61", 1, 0, "1"), *saw("b2,b3", "62..90", 3, 1, "3")]
     faults = ["fault k b1 24..90 kind=kill", f"fault e - 30..45 unclean{answer}"]
-    assert decided("send r ok @5 t10..11", *told, *faults, *CUT, unclean_election=False).standing is standing
+    assert decided("send r ok @5 t10..11", *reported, *faults, *CUT, unclean_election=False).standing is standing
 
 
 @pytest.mark.parametrize(
@@ -1388,16 +1392,20 @@ def test_who_is_alone_in_the_isr_commits_at_once_unless_that_is_below_the_minimu
 ) -> None:
     """b1, alone in the ISR, was killed right after it was last heard; b2 may have joined the ISR by then, at the high
     watermark, and lack what was not committed (acks=1)."""
-    told = [*saw("b1", "0..20", 1, 0, "1", high), *saw("b2,b3", "0..20", 1, 0, "1"), "fault k b1 20.9..60 kind=kill"]
-    lines = ["send r ok @5 t18..18.5", *told, *saw("b2,b3", "21..60", 2, 1, "2"), *CUT]
+    reported = [
+        *saw("b1", "0..20", 1, 0, "1", high),
+        *saw("b2,b3", "0..20", 1, 0, "1"),
+        "fault k b1 20.9..60 kind=kill",
+    ]
+    lines = ["send r ok @5 t18..18.5", *reported, *saw("b2,b3", "21..60", 2, 1, "2"), *CUT]
     assert decided(*lines, **ALONE, min_insync_replicas=minimum, version=version).standing is standing
 
 
 @pytest.mark.parametrize(("alone", "standing"), [(17, VIOLATION), (20, UNDECIDED)])
 def test_an_isr_that_was_reported_only_for_a_moment_may_not_have_been_the_last(alone: int, standing: Standing) -> None:
     """b3 left the ISR of b1, which was killed right after it was last heard; b2 may have joined it by then."""
-    told = [*saw("b1,b2,b3", f"0..{alone - 1}", 1, 0, "1,3"), *saw("b1,b2,b3", f"{alone}..20", 1, 0, "1")]
-    lines = [*told, "fault k b1 20.9..60 kind=kill", *saw("b2,b3", "21..60", 2, 1, "2"), *CUT]
+    reported = [*saw("b1,b2,b3", f"0..{alone - 1}", 1, 0, "1,3"), *saw("b1,b2,b3", f"{alone}..20", 1, 0, "1")]
+    lines = [*reported, "fault k b1 20.9..60 kind=kill", *saw("b2,b3", "21..60", 2, 1, "2"), *CUT]
     assert decided("send r ok @5 t18..18.5", *lines, **ALONE).standing is standing
 
 
@@ -1454,12 +1462,12 @@ def test_without_epochs_and_with_late_isrs_a_clean_election_is_of_one_that_must_
 
 
 def test_a_hanging_transactions_marker_goes_where_its_log_was_cut() -> None:
-    told = by_hand(
+    recorded = by_hand(
         "txn 1 commit ok 0..5..6", *LONELY, "final a @4 e0", "final b @5 e1", "send late ok @6 t50..51", "end 0..7"
     )
     case = Case(TRIAL, None, None, False, 5, 5)
-    assert holders.decided(evidence(told, unclean_election=False), HANGING_TRANSACTION, case).standing is VIOLATION
-    assert holders.decided(evidence(told, **UNCLEAN), HANGING_TRANSACTION, case).standing is UNDECIDED
+    assert holders.decided(evidence(recorded, unclean_election=False), HANGING_TRANSACTION, case).standing is VIOLATION
+    assert holders.decided(evidence(recorded, **UNCLEAN), HANGING_TRANSACTION, case).standing is UNDECIDED
 
 
 def test_what_nobody_knows_the_place_or_the_time_of_is_decided_where_nothing_can_have_taken_it() -> None:
@@ -1498,8 +1506,10 @@ def test_what_is_in_a_hole_is_attached_to_no_election() -> None:
     """b1, deposed at 20 s, goes on until 40 s (acks=1); b2 goes on from 5 and lacks 21 between records of its own."""
     deposed = [*saw("b1", "0..40", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
     deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
-    told = by_hand("send x ok @1 t50..51", *deposed, "final a @4 e0", "final b @5 e1", "final c @40 e1", "end 0..41")
-    known = evidence(told, **ALONE)
+    recorded = by_hand(
+        "send x ok @1 t50..51", *deposed, "final a @4 e0", "final b @5 e1", "final c @40 e1", "end 0..41"
+    )
+    known = evidence(recorded, **ALONE)
     lost = [(o, 10 + 0.3 * o, 10.2 + 0.3 * o) for o in range(5, 21)] + [(21, 24.0, 24.5)]
     rows = [
         {"topic": "trial", "partition": 0, "offset": o, "sent_ns": int(s * SECOND), "acknowledged_ns": int(a * SECOND)}
@@ -1513,11 +1523,11 @@ def test_what_is_in_a_hole_is_attached_to_no_election() -> None:
 
 @pytest.mark.parametrize(("version", "standing"), [("3.5.1", PERMITTED), ("4.3.1", VIOLATION)])
 def test_a_hanging_transaction_is_permitted_where_partitions_are_not_verified(version: str, standing: Standing) -> None:
-    told = by_hand(
+    recorded = by_hand(
         "txn 1 commit ok 0..5..6", *saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "final a @4 e0", "final b @5 e0"
     )
     case = Case(TRIAL, None, None, False, 5, 5)
-    known = evidence(told, unclean_election=False, version=version)
+    known = evidence(recorded, unclean_election=False, version=version)
     assert holders.decided(known, HANGING_TRANSACTION, case).standing is standing
     assert holders.decided(known, LOST, Case(TRIAL, 2 * SECOND, 3 * SECOND, True, 5, 5)).standing is VIOLATION
     unwatched = evidence(by_hand("txn 1 commit ok 0..5..6"), unclean_election=False, version=version)
@@ -1528,9 +1538,9 @@ def test_a_hanging_transaction_is_permitted_where_partitions_are_not_verified(ve
 def test_a_hanging_transaction_is_not_permitted_if_its_first_write_came_in_time(
     version: str, if_it_ended_before: Standing
 ) -> None:
-    told = by_hand("txn 1 commit ok 0..5..6", *saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "final a @4 e0")
+    recorded = by_hand("txn 1 commit ok 0..5..6", *saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "final a @4 e0")
     in_time = Case(TRIAL, None, None, False, 5, 5, in_time=True)
-    for lines in (told, by_hand("txn 1 commit ok 0..5..6")):
+    for lines in (recorded, by_hand("txn 1 commit ok 0..5..6")):
         known = evidence(lines, unclean_election=False, version=version)
         assert holders.decided(known, HANGING_TRANSACTION, in_time).standing is VIOLATION
         may_have_ended = replace(in_time, in_time=None)
@@ -1742,9 +1752,9 @@ def test_of_disks_wiped_in_turn_one_may_have_filled_another() -> None:
         "fault v b1 20..22 kind=wipe",
         *saw("b1,b2,b3", "26..60", 2, 1, "2", "replicas=1,2"),
     ]
-    told = [line.replace("@0..20", "@0..13") for line in lines]
-    told += saw("b1,b2,b3", "14..20", 1, 0, "1", "replicas=1,2")
-    found = decided("send r ok @5 t10..11", *told, *CUT, unclean_election=True)
+    reported = [line.replace("@0..20", "@0..13") for line in lines]
+    reported += saw("b1,b2,b3", "14..20", 1, 0, "1", "replicas=1,2")
+    found = decided("send r ok @5 t10..11", *reported, *CUT, unclean_election=True)
     assert found.standing is PERMITTED
 
 
@@ -1942,7 +1952,7 @@ def elsewhere(anomaly: Anomaly, offset: int, beside: Anomaly = LOST, partition: 
     deposed = [*saw("b1", "0..40", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
     deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
     deposed += [line.replace("leader=", "p1 leader=") for line in deposed]
-    told = by_hand(
+    recorded = by_hand(
         "send x ok @1 t50..51",
         *deposed,
         "final a @4 e0",
@@ -1952,7 +1962,7 @@ def elsewhere(anomaly: Anomaly, offset: int, beside: Anomaly = LOST, partition: 
         f"end 0..{end}",
         "end 0..5 p1",
     )
-    known = evidence(told, **ALONE)
+    known = evidence(recorded, **ALONE)
 
     def ranges(of: Anomaly, *rows: tuple[int, int, float]) -> list[RecordRange]:
         table = [
@@ -2094,12 +2104,12 @@ def test_what_is_undecided_of_each_of_two_leaders_may_be_of_either() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "standing"),
+    ("reported", "standing"),
     [("26..41", UNDECIDED), ("25..41", PERMITTED), ("22..41", PERMITTED)],
     ids=["after it", "with it", "before it"],
 )
 def test_a_broker_that_was_elected_after_a_leader_that_was_reported_late_may_not_have_been_in_sync(
-    told: str, standing: Standing
+    reported: str, standing: Standing
 ) -> None:
     """b2, cut off, acknowledges r alone; b3 is elected. Of the ISR of b2 nobody told before, but that of b1's term."""
     lines = [
@@ -2107,7 +2117,7 @@ def test_a_broker_that_was_elected_after_a_leader_that_was_reported_late_may_not
         *saw("b2,b3", "0..20", 1, 0, "1,2,3"),
         "fault k b1 20.5..24 kind=kill",
         "fault c b2 21..42 kind=isolate",
-        *saw("b2", told, 2, 1, "2"),
+        *saw("b2", reported, 2, 1, "2"),
         *saw("b1,b3", "25..60", 3, 2, "1,3"),
         *saw("b2", "44..60", 3, 2, "1,3"),
         *_HEIR_CUT,
@@ -2370,13 +2380,13 @@ def test_a_leader_whom_nobody_reported_may_have_acknowledged_that_in_its_place(
     """b3 had r, and may have acknowledged x in its place: then its log was cut before b2 was elected."""
     log = ["final a @4 e0", "final c @5 e2", "send late ok @6 t50..51", "final late @6 e2", "end 0..7"]
     lines = [*(line.replace("b3 24..", f"b3 {died}..") for line in _UNHEARD), *between, *_THEN_B2, *log]
-    told = [line if epochs else re.sub(r" e(poch=)?\d\b", "", line) for line in lines]
-    assert decided("send r ok @5 t10..11", *told, f"send x ok @5 {x}", **UNCLEAN).standing is standing
+    reported = [line if epochs else re.sub(r" e(poch=)?\d\b", "", line) for line in lines]
+    assert decided("send r ok @5 t10..11", *reported, f"send x ok @5 {x}", **UNCLEAN).standing is standing
 
 
 @pytest.mark.parametrize("x", ["t24..26.5", "t24.5..27"])
 @pytest.mark.parametrize(
-    ("b1", "told", "standing"),
+    ("b1", "reported", "standing"),
     [
         (["fault k1 b1 20..21 kind=kill"], "21..27", UNDECIDED),
         (["fault k1 b1 20..21 kind=kill", *saw("b1", "23..26", 1, None, "1")], "21..27", UNDECIDED),
@@ -2386,10 +2396,14 @@ def test_a_leader_whom_nobody_reported_may_have_acknowledged_that_in_its_place(
     ids=["back", "and heard to lead", "back when others told of another", "back and heard to follow"],
 )
 def test_without_epochs_a_leader_that_was_killed_and_is_back_may_have_led_on(
-    b1: list[str], told: str, standing: Standing, x: str
+    b1: list[str], reported: str, standing: Standing, x: str
 ) -> None:
     """b2 and b3 tell for long that b1 leads, which was alone in the ISR; then it is killed for good, and b2 leads."""
-    led = [*saw("b1,b2,b3", "0..20", 1, None, "1"), *saw("b2,b3", told, 1, None, "1"), *saw("b3", "26", 1, None, "1")]
+    led = [
+        *saw("b1,b2,b3", "0..20", 1, None, "1"),
+        *saw("b2,b3", reported, 1, None, "1"),
+        *saw("b3", "26", 1, None, "1"),
+    ]
     led += ["fault k2 b1 27..90 kind=kill", *saw("b2,b3", "28..60", 2, None, "2")]
     log = ["final a @4", "final c @5", "send late ok @6 t50..51", "final late @6", "end 0..7"]
     assert decided("send r ok @5 t10..11", *led, *b1, *log, **UNCLEAN).standing is PERMITTED
@@ -2414,8 +2428,8 @@ def test_what_was_delivered_may_have_been_gone_as_another_was_acknowledged_in_it
 ) -> None:
     """r was acknowledged, or nobody knows whether it was; a consumer was given it at 7 s, and x is gone as well."""
     log = ["final a @2 e0", "final b @3 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
-    told = [f"send r {r} @5 t6..7", "live r @5 e0 t7", *LONELY, f"send x ok {x}", *log]
-    assert decided(*told, anomaly=VANISHED, **UNCLEAN).standing is standing
+    reported = [f"send r {r} @5 t6..7", "live r @5 e0 t7", *LONELY, f"send x ok {x}", *log]
+    assert decided(*reported, anomaly=VANISHED, **UNCLEAN).standing is standing
 
 
 @pytest.mark.parametrize(
@@ -2440,8 +2454,8 @@ def test_an_epoch_tells_that_a_term_had_begun_before_anybody_was_heard_to_know_o
         "fault c b1,b3 15..25 kind=isolate plane=all",
     ]
     log = ["final a @4 e0", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
-    told = ["send r ok @5 t10..11", *led, *saw("b1,b2,b3", "26..60", 2, 1, "2"), *log]
-    assert decided(*told, f"send x ok @5 {x}", *more, **UNCLEAN).standing is standing
+    reported = ["send r ok @5 t10..11", *led, *saw("b1,b2,b3", "26..60", 2, 1, "2"), *log]
+    assert decided(*reported, f"send x ok @5 {x}", *more, **UNCLEAN).standing is standing
 
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
@@ -2461,8 +2475,8 @@ def test_what_was_not_committed_is_not_of_the_epoch_that_stands_in_its_place(
 ) -> None:
     """b1, which is cut off, may have acknowledged x. What is not read as committed is not told as gone."""
     lines = [line for line in _OF_B2 if not (line == "final b @5 e1" and "final x @5 e1" in of)]
-    told = ["send r ok @5 t10..11", f"send x ok @5 t24.5..25.5 {x}", *of, *_CUT_OFF, *lines]
-    assert decided(*told, isolation_level=level, **UNCLEAN).standing is standing
+    reported = ["send r ok @5 t10..11", f"send x ok @5 t24.5..25.5 {x}", *of, *_CUT_OFF, *lines]
+    assert decided(*reported, isolation_level=level, **UNCLEAN).standing is standing
 
 
 @pytest.mark.parametrize(("at", "standing"), [(6, UNDECIDED), (8, PERMITTED)], ids=["there", "elsewhere"])

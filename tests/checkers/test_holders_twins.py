@@ -293,7 +293,7 @@ def delivered_at(lines: list[str]) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("wipe", "told", "standing"),
+    ("wipe", "reported", "standing"),
     [
         (["fault w b3 6..8 kind=wipe"], saw("b2,b3", "20..25", 1, 0, "1,3"), VIOLATION),
         (["fault w b3 6..8 kind=wipe"], ["saw b1 @19.4 leader=1 epoch=0 isr=1,3"], VIOLATION),
@@ -303,10 +303,10 @@ def delivered_at(lines: list[str]) -> list[int]:
     ids=["before it joined", "its leader told that it joined", "since it joined", "never"],
 )
 def test_a_broker_that_is_reported_to_join_the_isr_after_its_leaders_last_report_has_filled_its_disk(
-    wipe: list[str], told: list[str], standing: Standing
+    wipe: list[str], reported: list[str], standing: Standing
 ) -> None:
     lines = [
-        *[*saw("b1,b2", "0..19", 1, 0, "1"), *saw("b3", "0..5", 1, 0, "1"), *saw("b3", "9..19", 1, 0, "1"), *told],
+        *[*saw("b1,b2", "0..19", 1, 0, "1"), *saw("b3", "0..5", 1, 0, "1"), *saw("b3", "9..19", 1, 0, "1"), *reported],
         *["fault k b3 6..8 kind=kill", *wipe, "fault killed b1 19.6..90 kind=kill", *saw("b2,b3", "26..60", 3, 1, "3")],
     ]
     assert decided("send r ok @5 t3..4", *lines, *CUT, unclean_election=False).standing is standing
@@ -824,16 +824,16 @@ def test_an_isr_that_others_left_behind_is_not_the_last_though_its_report_began_
     assert decided("send r ok @5 t14..15", *lines, **UNCLEAN).standing is UNDECIDED
 
 
-@pytest.mark.parametrize("told", [False, True], ids=["nobody", "one that fell silent"])
+@pytest.mark.parametrize("reported", [False, True], ids=["nobody", "one that fell silent"])
 @pytest.mark.parametrize(
     ("sent", "settings", "standing"), [("15..16", UNCLEAN, PERMITTED), ("19.5..20", ALONE, VIOLATION)]
 )
 def test_nor_does_it_make_an_election_clean(
-    sent: str, settings: dict[str, Any], standing: Standing, told: bool
+    sent: str, settings: dict[str, Any], standing: Standing, reported: bool
 ) -> None:
     """b3 was in the ISR at 10.5 s, as b4 reports late, and last. Then b1 was alone; b3 is elected."""
     lines = [*saw("b1,b2,b3,b4", "0..10", 1, 0, "1"), *saw("b1,b2,b3", "10.5..10.5", 1, 0, "1,3")]
-    lines += [*(saw("b4", "11.1..11.1", 1, 0, "1,3") if told else []), "fault k4 b4 11.2..90 kind=kill"]
+    lines += [*(saw("b4", "11.1..11.1", 1, 0, "1,3") if reported else []), "fault k4 b4 11.2..90 kind=kill"]
     lines += [*saw("b1", "11..20", 1, 0, "1"), *saw("b2,b3", "11..24", 1, 0, "1"), "fault k1 b1 20.2..60 kind=kill"]
     lines += [*saw("b2,b3", "25..60", 3, 1, "3"), *CUT]
     found = decided(f"send r ok @5 t{sent}", *lines, **settings)
@@ -848,15 +848,15 @@ def test_what_a_broker_that_is_behind_still_reports_leaves_no_isr_behind() -> No
     assert decided("send r ok @5 t14..15", *lines, **UNCLEAN).standing is PERMITTED
 
 
-@pytest.mark.parametrize("told", ["25.8", "26", "26.2"])
-def test_a_term_that_was_first_reported_after_the_next_one_had_an_isr_of_its_own(told: str) -> None:
+@pytest.mark.parametrize("reported", ["25.8", "26", "26.2"])
+def test_a_term_that_was_first_reported_after_the_next_one_had_an_isr_of_its_own(reported: str) -> None:
     """b2 led from an ISR of its own before b3; it runs, and b3 is elected all the same."""
     lines = [
         *saw("b1,b2,b3", "0..11", 1, 0, "1,2"),
         *saw("b1", "12..20", 1, 0, "1"),
         *saw("b2,b3", "12..25", 1, 0, "1"),
     ]
-    lines += ["fault k b1 20.2..90 kind=kill", *saw("b2", f"{told}..{told}", 2, 1, "2")]
+    lines += ["fault k b1 20.2..90 kind=kill", *saw("b2", f"{reported}..{reported}", 2, 1, "2")]
     lines += [*saw("b3", "26..60", 3, 2, "3"), *saw("b2", "27..60", 3, 2, "3")]
     log = ["final a @4 e0", "final b @5 e2", "send late ok @6 t50..51", "final late @6 e2", "end 0..7"]
     assert decided("send r ok @5 t5..6", *lines, *log, **UNCLEAN).standing is UNDECIDED
@@ -925,21 +925,21 @@ def test_nor_does_it_accuse(sent: str, again: list[str]) -> None:
     assert decided(f"send r ok @5 t{sent}", *lines, **UNCLEAN).standing is PERMITTED
 
 
-@pytest.mark.parametrize("told", ["25.8", "26.2"], ids=["before", "after"])
+@pytest.mark.parametrize("reported", ["25.8", "26.2"], ids=["before", "after"])
 @pytest.mark.parametrize(
     ("report", "later"),
     [("leader=-1 epoch=1 isr=2", 2), ("leader=1 epoch=0 isr=1,2", 1)],
     ids=["without a leader", "of the leader before"],
 )
 def test_nobody_knows_of_which_isr_a_leader_was_elected_if_one_is_reported_afterwards(
-    report: str, later: int, told: str
+    report: str, later: int, reported: str
 ) -> None:
     lines = [
         *saw("b1,b2,b3", "0..4", 1, 0, "1,2"),
         *saw("b1", "4.5..20", 1, 0, "1"),
         *saw("b2,b3", "4.5..25", 1, 0, "1"),
     ]
-    lines += ["fault k b1 20.2..90 kind=kill", f"saw b2 @{told} {report}"]
+    lines += ["fault k b1 20.2..90 kind=kill", f"saw b2 @{reported} {report}"]
     lines += [*saw("b3", "26..60", 3, later, "3"), *saw("b2", "27..60", 3, later, "3")]
     log = [line.replace("e1", f"e{later}") for line in CUT]
     assert decided("send r ok @5 t15..16", *lines, *log, **UNCLEAN).standing is UNDECIDED
@@ -991,12 +991,12 @@ def test_an_isr_that_is_reported_late_admits_nobody_else_if_it_is_a_part_of_the_
     assert decided("send r ok @5 t15..16", *led, **UNCLEAN).standing is standing
 
 
-@pytest.mark.parametrize("told", ["25.8", "26.2"])
-def test_nobody_knows_whether_an_election_was_clean_if_another_isr_is_reported_late(told: str) -> None:
+@pytest.mark.parametrize("reported", ["25.8", "26.2"])
+def test_nobody_knows_whether_an_election_was_clean_if_another_isr_is_reported_late(reported: str) -> None:
     led = [
         *saw("b1", "0..20", 1, 0, "1,3"),
         *saw("b2,b3", "0..25", 1, 0, "1,3"),
-        f"saw b2 @{told} leader=1 epoch=0 isr=1",
+        f"saw b2 @{reported} leader=1 epoch=0 isr=1",
     ]
     led += ["fault k b1 20.2..90 kind=kill", *saw("b3", "26..60", 3, 1, "3"), *saw("b2", "27..60", 3, 1, "3"), *CUT]
     assert decided("send r ok @5 t19.5..20", *led, **ALONE).standing is UNDECIDED

@@ -207,9 +207,9 @@ _SOME_MISSING = [
 def test_of_each_log_it_is_counted_at_how_many_offsets_it_has_nothing(
     lines: list[str], settings: dict[str, Any], missing: dict[int, int], spark: SparkSession, tmp_path: Path
 ) -> None:
-    told = by_hand(*[f"send {name} info" for name in "abcde"], *lines)
-    write(tmp_path, [told], **settings)
-    final = [row for row in told.rows["reads"] if row["phase"] == "final"]
+    recorded = by_hand(*[f"send {name} info" for name in "abcde"], *lines)
+    write(tmp_path, [recorded], **settings)
+    final = [row for row in recorded.rows["reads"] if row["phase"] == "final"]
     in_logs = len({(row["partition"], row["record_id"]) for row in final if row["record_id"] is not None})
     history = History.read(tmp_path, spark)
     assert {of[1]: count for of, count in unread(history, in_logs, {}).items()} == missing

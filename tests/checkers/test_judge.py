@@ -336,12 +336,12 @@ def test_a_history_of_before_keys_were_read_is_judged_as_it_was(
 ) -> None:
     without = [by_hand(*lines)]
     write(tmp_path, without)
-    told = judge(tmp_path, spark).to_json()
+    reported = judge(tmp_path, spark).to_json()
     for n, row in enumerate(without[0].rows["sends"]):
         row["key"] = f"k{n}"
     write(tmp_path, without)
     without_keys(tmp_path)
-    assert judge(tmp_path, spark).to_json() == told
+    assert judge(tmp_path, spark).to_json() == reported
 
 
 @pytest.mark.heavy

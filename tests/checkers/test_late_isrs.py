@@ -54,7 +54,7 @@ def test_so_may_one_that_lost_its_disk() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "need_not", "unknown"),
+    ("reported", "need_not", "unknown"),
     [
         (saw("b1", "22..30", 1, 0, "1"), [2, 3], []),
         (saw("b1", "22..30", 1, 0, "1,2"), [3], [2]),
@@ -64,11 +64,13 @@ def test_so_may_one_that_lost_its_disk() -> None:
     ids=["both out", "one out", "none out", "by the next leader"],
 )
 def test_who_fetched_nothing_need_not_have_it_where_it_was_reported_out(
-    told: list[str], need_not: list[int], unknown: list[int]
+    reported: list[str], need_not: list[int], unknown: list[int]
 ) -> None:
     """If that is never reported, an acknowledgement may have come too early."""
     cut = ["fault cut b1,b2,b3 5..90 from=b1 to=b2,b3 plane=all", *saw("b1", "0..21", 1, 0, "1,2,3")]
-    found = decided("send r ok @5 t20..20.5", *cut, *told, *_LOG, min_insync_replicas=1, unclean_election=True, **OLD)
+    found = decided(
+        "send r ok @5 t20..20.5", *cut, *reported, *_LOG, min_insync_replicas=1, unclean_election=True, **OLD
+    )
     assert (names(found.need_not), names(found.unknown)) == (need_not, unknown)
 
 
@@ -116,8 +118,10 @@ _CUT_FROM_B1 = "from=b1 to=b2,b3 plane=all"
 def test_who_was_out_of_the_isr_may_have_joined_it_again_before_it_was_elected(
     faults: Sequence[str], late: Standing, settings: dict[str, Any]
 ) -> None:
-    told = _OUT if not any("k2" in fault for fault in faults) else [line for line in _OUT if "saw b2 @5" not in line]
-    found = decided("send r ok @5 t10..10.5", *told, *faults, *CUT, acks="1", **UNCLEAN, **settings)
+    reported = (
+        _OUT if not any("k2" in fault for fault in faults) else [line for line in _OUT if "saw b2 @5" not in line]
+    )
+    found = decided("send r ok @5 t10..10.5", *reported, *faults, *CUT, acks="1", **UNCLEAN, **settings)
     assert found.standing is (late if settings is OLD else PERMITTED)
     assert found.may_have == (frozenset() if found.standing is UNDECIDED else {1})
 

@@ -27,8 +27,8 @@ def led(until: int, replicas: str = "1,2", partition: str = "") -> list[str]:
 
 def ruled(run: Path, rows: list[dict[str, Any]], *lines: str, unclean: bool = True) -> Standing | None:
     settings = {"unclean_election": unclean, "min_insync_replicas": 1}
-    told, found = history(run, rows, "send a ok @0", "end 0..1", *lines, **settings)
-    ruling = marker_may_be_gone(told, AnomalyStore({ABORTED_READ.name: found}), None)
+    recorded, found = history(run, rows, "send a ok @0", "end 0..1", *lines, **settings)
+    ruling = marker_may_be_gone(recorded, AnomalyStore({ABORTED_READ.name: found}), None)
     return None if ruling is None else ruling.standing
 
 
@@ -75,5 +75,5 @@ def test_each_record_has_to_have_had_such_an_event(tmp_path: Path) -> None:
 
 
 def test_without_such_records_nothing_is_ruled(tmp_path: Path) -> None:
-    told, _ = history(tmp_path, [READ], "send a ok @0", "end 0..1", *led(20), unclean_election=True)
-    assert marker_may_be_gone(told, AnomalyStore({ABORTED_READ.name: NO_ROWS}), None) is None
+    recorded, _ = history(tmp_path, [READ], "send a ok @0", "end 0..1", *led(20), unclean_election=True)
+    assert marker_may_be_gone(recorded, AnomalyStore({ABORTED_READ.name: NO_ROWS}), None) is None

@@ -41,7 +41,7 @@ def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> Non
 
 
 @pytest.mark.parametrize(
-    ("own", "beside", "told"),
+    ("own", "beside", "reported"),
     [
         ({1}, {1}, {1}),
         ({1, 3}, {1}, {1, 3}),
@@ -52,7 +52,7 @@ def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> Non
     ],
 )
 def test_who_must_have_had_it_is_known_from_its_own_leader_and_isr(
-    own: set[int], beside: set[int], told: set[int]
+    own: set[int], beside: set[int], reported: set[int]
 ) -> None:
     """Broker 2 was elected, which need not have had either."""
     brokers = frozenset({1, 3, 4})
@@ -61,7 +61,7 @@ def test_who_must_have_had_it_is_known_from_its_own_leader_and_isr(
     for parts in ([part(0, 9, unsure), part(10, 19, taken)], [part(10, 19, taken), part(20, 29, unsure)]):
         [found] = [one.decision for one in attached(parts, 64, {}) if one.first_offset != 10]
         assert found is not None
-        assert (found.ruling, found.event, found.must) == (taken.ruling, taken.event, told)
+        assert (found.ruling, found.event, found.must) == (taken.ruling, taken.event, reported)
         assert not found.must & (found.need_not | found.unknown)
 
 

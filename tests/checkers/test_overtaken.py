@@ -23,8 +23,8 @@ def late(run: Path, *lines: str, led: list[str] = LED, **settings: Any) -> bool:
     sends = [line for line in lines if line.startswith("send")]
     log = [line.split()[1] for line in sends[1:]] + ["a"]
     final = [f"final {name} @{n}" for n, name in enumerate(log)]
-    told, _ = history(run / "told", [{}], *lines, *final, f"end 0..{len(log)}", *led)
-    ids = {row["record_id"]: row for row in told.stored.table("sends").to_pylist()}
+    recorded, _ = history(run / "told", [{}], *lines, *final, f"end 0..{len(log)}", *led)
+    ids = {row["record_id"]: row for row in recorded.stored.table("sends").to_pylist()}
     rows = sorted(ids.values(), key=lambda row: row["sequence"])
     a, last = rows[0], rows[-1]
     found = {
@@ -139,5 +139,5 @@ def test_others_do_not_say_what_was_in_the_way(tmp_path: Path) -> None:
 def test_what_is_read_and_was_never_sent_came_from_nowhere(tmp_path: Path) -> None:
     row = dict.fromkeys(("partition", "worker", "record_id", "sequence", "offset", "after_record"), 0)
     found = {**row, "topic": "trial", "after_sequence": SECOND, "sent_ns": None, "acknowledged_ns": None}
-    told, stored = history(tmp_path, [found], "send b ok @0", "end 0..1", *LED)
-    assert not may_have_come_late(told, told.faults, stored)
+    recorded, stored = history(tmp_path, [found], "send b ok @0", "end 0..1", *LED)
+    assert not may_have_come_late(recorded, recorded.faults, stored)

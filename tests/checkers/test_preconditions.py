@@ -29,8 +29,8 @@ def of(attempted: int, acknowledged: int) -> Summary:
 
 
 def fault(name: str = "cut", kind: str = "partition", **more: Any) -> dict[str, Any]:
-    told = {"injecting_ns": 3, "injected_ns": 3, "healed_ns": 9, "evidence": "{}", **more}
-    return {"fault": name, "kind": kind, "nodes": ["b1"], "effective": True, **told}
+    reported = {"injecting_ns": 3, "injected_ns": 3, "healed_ns": 9, "evidence": "{}", **more}
+    return {"fault": name, "kind": kind, "nodes": ["b1"], "effective": True, **reported}
 
 
 def staying(*names: str, **more: Any) -> RunFile:

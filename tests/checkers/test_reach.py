@@ -39,10 +39,10 @@ def none_late(_history: History, _anomaly: Anomaly, _found: StoredRows, _faults:
 
 def history(run: Path, rows: list[dict[str, Any]], *lines: str, **settings: Any) -> tuple[History, StoredRows]:
     """A hand history, and the rows of an anomaly that was found in it."""
-    told = by_hand(*lines)
-    for row in told.rows["sends"]:
+    recorded = by_hand(*lines)
+    for row in recorded.rows["sends"]:
         row["error"] = "_MSG_TIMED_OUT" if row["outcome"] == "info" else None
-    write(run, [told], **settings)
+    write(run, [recorded], **settings)
     pq.write_table(pa.Table.from_pylist(rows), run / "rows.parquet")
     found = StoredRows((run / "rows.parquet",))
     return History(StoredRun.open(run), cast(SparkSession, None), run, one_task=True), found
@@ -67,8 +67,8 @@ OWNED = {"topic": "trial", "partition": 0, "since_ns": 100 * SECOND, "other_unti
 
 def owned_twice(run: Path, owned: list[dict[str, Any]], *lines: str) -> tuple[bool, bool]:
     """Whether faults cut members off from their coordinator, and whether they perhaps did."""
-    told, found = history(run, owned, "send a ok @0", "end 0..1", *lines, nodes=_NODES)
-    certainly, perhaps = (cut_off(told, told.faults, found, perhaps=every) for every in (False, True))
+    recorded, found = history(run, owned, "send a ok @0", "end 0..1", *lines, nodes=_NODES)
+    certainly, perhaps = (cut_off(recorded, recorded.faults, found, perhaps=every) for every in (False, True))
     return certainly, perhaps
 
 
@@ -151,9 +151,9 @@ def test_a_cut_of_a_session_excuses_two_owners_when_it_is_healed(
 def test_a_cut_lasts_from_when_it_was_injected_to_when_its_heal_begins(
     more: dict[str, Any], reached: tuple[bool, bool], tmp_path: Path
 ) -> None:
-    told, found = history(tmp_path, [OWNED], "send a ok @0", "end 0..1", *_NAMED, _CUT_OFF, nodes=_NODES)
-    faults = [{**row, **more} for row in told.faults]
-    assert (cut_off(told, faults, found), cut_off(told, faults, found, perhaps=True)) == reached
+    recorded, found = history(tmp_path, [OWNED], "send a ok @0", "end 0..1", *_NAMED, _CUT_OFF, nodes=_NODES)
+    faults = [{**row, **more} for row in recorded.faults]
+    assert (cut_off(recorded, faults, found), cut_off(recorded, faults, found, perhaps=True)) == reached
 
 
 @pytest.mark.parametrize(
@@ -227,8 +227,8 @@ def test_a_fault_excuses_two_owners_until_its_members_must_have_learnt_that_thei
 
 
 def test_without_brokers_no_fault_reached_a_coordinator(tmp_path: Path) -> None:
-    told, found = history(tmp_path, [OWNED], "send a ok @0", "end 0..1", _CUT_OFF, nodes=[])
-    assert not cut_off(told, told.faults, found)
+    recorded, found = history(tmp_path, [OWNED], "send a ok @0", "end 0..1", _CUT_OFF, nodes=[])
+    assert not cut_off(recorded, recorded.faults, found)
 
 
 def test_a_cut_goes_on_while_nobody_knows_who_coordinates(tmp_path: Path) -> None:
@@ -251,13 +251,16 @@ def test_the_settings_of_the_members_say_how_long_a_session_is(
     members: dict[str, Any], reached: tuple[bool, bool], tmp_path: Path
 ) -> None:
     lines = ["send a ok @0", "end 0..1", *_NAMED, _CUT_OFF.replace("50", "94")]
-    told, found = history(tmp_path, [OWNED], *lines, nodes=_NODES, clients={"consumer 0": members})
-    assert (cut_off(told, told.faults, found), cut_off(told, told.faults, found, perhaps=True)) == reached
+    recorded, found = history(tmp_path, [OWNED], *lines, nodes=_NODES, clients={"consumer 0": members})
+    assert (
+        cut_off(recorded, recorded.faults, found),
+        cut_off(recorded, recorded.faults, found, perhaps=True),
+    ) == reached
 
 
 def test_brokers_may_say_how_long_a_session_of_their_own_protocol_is(tmp_path: Path) -> None:
     config = {"group.consumer.session.timeout.ms": 50_000}
-    told, found = history(
+    recorded, found = history(
         tmp_path,
         [OWNED],
         *("send a ok @0", "end 0..1", *_NAMED, _CUT_OFF),
@@ -265,9 +268,9 @@ def test_brokers_may_say_how_long_a_session_of_their_own_protocol_is(tmp_path: P
         clients={"consumer 0": {"group.protocol": "consumer"}},
         scenario={"cluster": {"config": config}},
     )
-    assert cut_off(told, told.faults, found)
-    told.run_file.scenario["cluster"]["config"]["group.consumer.session.timeout.ms"] = 51_000
-    assert not cut_off(told, told.faults, found)
+    assert cut_off(recorded, recorded.faults, found)
+    recorded.run_file.scenario["cluster"]["config"]["group.consumer.session.timeout.ms"] = 51_000
+    assert not cut_off(recorded, recorded.faults, found)
 
 
 def test_what_brokers_named_before_they_fell_silent_does_not_count(tmp_path: Path) -> None:
@@ -299,14 +302,14 @@ def test_a_copy_came_late_under_an_epoch_that_began_when_it_had_been_acknowledge
     led = [*saw("b1,b2", "0..26", 1, 0, "1"), *saw("b2", "26..60", 2, 1, "2")]
     at = {"acknowledged_ns": None if acknowledged is None else acknowledged * SECOND, "sent_ns": 10 * SECOND}
     row = {"topic": "trial", "partition": 0, "record_id": 0, "stands_epoch": stands, "epochs": epochs, **at}
-    told, found = history(tmp_path, [row], *led, "send a ok @0", "end 0..1", "fault d b1 10.5..12 kind=slow")
+    recorded, found = history(tmp_path, [row], *led, "send a ok @0", "end 0..1", "fault d b1 10.5..12 kind=slow")
     got = resent_late(found, evidence(by_hand(*led)).elections)
     # (Nobody reported who led epoch 2.)
     row = {"topic": "trial", "partition": 0, **dict(reversed(at.items())), "addressed": max(epochs) == 2}
     assert got.to_pylist() == ([row] if late else [])
     if late:
-        assert held_back(told, told.faults, got) is (max(epochs) == 2)
-        assert not held_back(told, [], got)
+        assert held_back(recorded, recorded.faults, got) is (max(epochs) == 2)
+        assert not held_back(recorded, [], got)
 
 
 @pytest.mark.parametrize(
@@ -327,10 +330,10 @@ def test_a_copy_came_late_under_an_epoch_that_began_when_it_had_been_acknowledge
 )
 def test_a_producer_sends_to_no_broker_that_had_not_led_yet(led: list[str], until: int, to: list[int]) -> None:
     words = [re.fullmatch(r"(\d),(\d*) (.*)", line) for line in led]
-    told = [(int(word[1]), int(word[2]) if word[2] else None, word[3]) for word in words if word]
-    lines = [line for leader, epoch, when in told for line in saw("b1,b2,b3", when, leader, epoch, "1,2,3")]
+    reported = [(int(word[1]), int(word[2]) if word[2] else None, word[3]) for word in words if word]
+    lines = [line for leader, epoch, when in reported for line in saw("b1,b2,b3", when, leader, epoch, "1,2,3")]
     known = evidence(by_hand(*lines)).elections["trial", 0]
-    last = {leader: -1 if epoch is None else epoch for leader, epoch, _ in told}
+    last = {leader: -1 if epoch is None else epoch for leader, epoch, _ in reported}
     leaders, times = sorted(last), np.full(len(last), until * SECOND)
     found = addressed(known, np.array([last[leader] for leader in leaders]), times)
     assert [leader for leader, was in zip(leaders, found.tolist(), strict=True) if was] == to
@@ -426,10 +429,10 @@ def test_what_a_fault_may_have_reached_is_over_a_session_later(
 ) -> None:
     """The fault was over 55 s before two members had the partition."""
     clients = {f"consumer {101 + n}": member for n, member in enumerate(members)}
-    told, found = history(
+    recorded, found = history(
         tmp_path, [OWNED], "send a ok @0", "end 0..1", *_NAMED, "fault cut b1 30..45", clients=clients
     )
-    assert cut_off(told, told.faults, found, perhaps=True) is reached
+    assert cut_off(recorded, recorded.faults, found, perhaps=True) is reached
 
 
 #: A record that was in flight from 10 to 12 s, and is there twice.
@@ -487,8 +490,8 @@ def test_what_was_sent_again_met_something_before_it_was_acknowledged(
 ) -> None:
     led = (ELSEWHERE,) if lines and lines[0].startswith("saw") else LED
     rows = [{**row, "worker": 0}, {**row, "worker": 0}]
-    told, found = history(tmp_path, rows, "send a ok @0", "end 0..1", *led, *lines, min_insync_replicas=2)
-    one = resent(told, DUPLICATED, found, told.faults, none_late)
+    recorded, found = history(tmp_path, rows, "send a ok @0", "end 0..1", *led, *lines, min_insync_replicas=2)
+    one = resent(recorded, DUPLICATED, found, recorded.faults, none_late)
     assert (one.again, one.elected, one.held) == (*reached, False)
 
 
@@ -560,10 +563,10 @@ def test_only_what_may_keep_answers_makes_a_producer_send_again(
 def test_a_request_is_held_back_only_on_its_way_to_the_leader(
     fault: str, held: bool, least: int, tmp_path: Path
 ) -> None:
-    told, _ = history(
+    recorded, _ = history(
         tmp_path, [COPIED], "send a ok @0", "end 0..1", *LED, f"fault f {fault}", min_insync_replicas=least
     )
-    assert bool(disturbances(told, told.faults)["trial", 0].held) is held
+    assert bool(disturbances(recorded, recorded.faults)["trial", 0].held) is held
 
 
 @pytest.mark.parametrize(
@@ -580,8 +583,8 @@ def test_a_request_is_held_back_only_on_its_way_to_the_leader(
 def test_what_cuts_delays_or_halts_may_hold_requests_back(
     fault: str, felt: tuple[int, int | None], held: bool, tmp_path: Path
 ) -> None:
-    told, _ = history(tmp_path, [COPIED], "send a ok @0", "end 0..1", *LED, fault)
-    one = disturbances(told, told.faults)["trial", 0]
+    recorded, _ = history(tmp_path, [COPIED], "send a ok @0", "end 0..1", *LED, fault)
+    one = disturbances(recorded, recorded.faults)["trial", 0]
     window = felt[0] * SECOND, NEVER if felt[1] is None else felt[1] * SECOND
     assert (one.faults, one.held) == ([window], [window] if held else [])
 
@@ -598,8 +601,8 @@ def test_what_cuts_delays_or_halts_may_hold_requests_back(
 def test_what_was_refused_for_too_few_in_sync_may_come_late(lines: list[str], again: bool, tmp_path: Path) -> None:
     """It was not written, so it makes no copy."""
     rows = [{**COPIED, "sent_ns": 11 * SECOND, "worker": 0}]
-    told, found = history(tmp_path, rows, "send a ok @0", "end 0..1", ELSEWHERE, *lines, min_insync_replicas=2)
-    assert resent(told, REORDERED, found, told.faults, none_late).again is again
+    recorded, found = history(tmp_path, rows, "send a ok @0", "end 0..1", ELSEWHERE, *lines, min_insync_replicas=2)
+    assert resent(recorded, REORDERED, found, recorded.faults, none_late).again is again
 
 
 def test_a_broker_that_is_behind_tells_of_no_isr_of_now(tmp_path: Path) -> None:
@@ -607,8 +610,8 @@ def test_a_broker_that_is_behind_tells_of_no_isr_of_now(tmp_path: Path) -> None:
         *("saw b1 @0..3 leader=1 epoch=0 isr=1", "saw b1 @4..40 leader=1 epoch=0 isr=1,2"),
         *("saw b3 @0..40 leader=1 epoch=0 isr=1", "fault cut b3 2..45 kind=isolate"),
     ]
-    told, _ = history(tmp_path, [COPIED], "send a ok @0", "end 0..1", *lines, min_insync_replicas=2)
-    assert all(until < 10 * SECOND for _, until in disturbances(told, told.faults)["trial", 0].small)
+    recorded, _ = history(tmp_path, [COPIED], "send a ok @0", "end 0..1", *lines, min_insync_replicas=2)
+    assert all(until < 10 * SECOND for _, until in disturbances(recorded, recorded.faults)["trial", 0].small)
 
 
 @pytest.mark.parametrize(
@@ -634,8 +637,8 @@ def test_a_follower_holds_back_what_stands_behind_a_request_that_timed_out(
     fault: str, acks: str, faults: list[tuple[int, int]], held: list[tuple[int, int]], tmp_path: Path
 ) -> None:
     lines = ("send a ok @0", "end 0..1", *LED, f"fault f {fault}")
-    told, _ = history(tmp_path, [COPIED], *lines, acks=acks, min_insync_replicas=1)
-    one = disturbances(told, told.faults)["trial", 0]
+    recorded, _ = history(tmp_path, [COPIED], *lines, acks=acks, min_insync_replicas=1)
+    one = disturbances(recorded, recorded.faults)["trial", 0]
     seconds = [[(since // SECOND, until // SECOND) for since, until in windows] for windows in (one.faults, one.held)]
     assert seconds == [faults, held]
 
@@ -652,8 +655,8 @@ def test_an_election_is_from_when_the_next_leader_may_have_begun_to_when_the_las
     led: list[str], window: tuple[int, int], tmp_path: Path
 ) -> None:
     later = ["saw b2 @20..40 leader=2 epoch=1 isr=2"] if "b3" in led[1] else []
-    told, _ = history(tmp_path, [COPIED], "send a ok @0", "end 0..1", *led, *later)
-    assert disturbances(told, told.faults)["trial", 0].elections == [(window[0] * SECOND, window[1] * SECOND)]
+    recorded, _ = history(tmp_path, [COPIED], "send a ok @0", "end 0..1", *led, *later)
+    assert disturbances(recorded, recorded.faults)["trial", 0].elections == [(window[0] * SECOND, window[1] * SECOND)]
 
 
 @pytest.mark.parametrize(("leads_from", "excused"), [(11, True), (60, False)])
@@ -713,8 +716,8 @@ def test_a_fault_of_a_broker_excuses_nothing_that_was_sent_long_after_it_led(
 
 def again(run: Path, row: dict[str, Any], *lines: str, **settings: Any) -> tuple[bool, bool]:
     """Whether what is there twice may have been sent again, and met an election."""
-    told, found = history(run, [row], "send a ok @0", "end 0..1", *lines, **settings)
-    one = resent(told, DUPLICATED, found, told.faults, none_late)
+    recorded, found = history(run, [row], "send a ok @0", "end 0..1", *lines, **settings)
+    one = resent(recorded, DUPLICATED, found, recorded.faults, none_late)
     return one.again, one.elected
 
 
@@ -756,16 +759,16 @@ def test_a_producer_sends_nothing_again_after_it_gave_it_up(
 def test_of_what_was_handed_over_twice_the_last_report_counts(tmp_path: Path) -> None:
     row = COPIED | {"acknowledged_ns": None, "record_id": record_id(0, 1)}
     for ends, sent_again in (((12, 31), True), ((12, 29), False), ((12, None), True)):
-        told, found = history(
+        recorded, found = history(
             tmp_path / str(ends[1]),
             [row],
             *("send a ok @0", "send r info t10..12", "send r info t20..21", "end 0..1", *LED, "fault f b1 30..31"),
         )
-        sends = told.stored.table("sends").to_pylist()
+        sends = recorded.stored.table("sends").to_pylist()
         for one, end in zip(sends[1:], ends, strict=True):
             one |= {"record_id": record_id(0, 1), "completed_ns": None if end is None else end * SECOND}
-        write_table(told.directory, "sends", pa.Table.from_pylist(sends, TABLES["sends"]))
-        assert resent(told, DUPLICATED, found, told.faults, none_late).again is sent_again
+        write_table(recorded.directory, "sends", pa.Table.from_pylist(sends, TABLES["sends"]))
+        assert resent(recorded, DUPLICATED, found, recorded.faults, none_late).again is sent_again
 
 
 @pytest.mark.parametrize(
@@ -784,8 +787,8 @@ def test_without_acknowledgements_nothing_is_sent_again_but_connections_may_chan
     """A request of acks=0 is over when it was written; the leader may read it later than one of a new connection."""
     row = COPIED | {"acknowledged_ns": None, "record_id": record_id(0, 1)}
     lines = ("send a info", "send r info t10..12", "end 0..1", *LED, f"fault f b1 {fault} kind=pause")
-    told, found = history(tmp_path, [row], *lines, acks="0", idempotence=False)
-    assert resent(told, anomaly, found, told.faults, none_late).again is sent_again
+    recorded, found = history(tmp_path, [row], *lines, acks="0", idempotence=False)
+    assert resent(recorded, anomaly, found, recorded.faults, none_late).again is sent_again
 
 
 @pytest.mark.parametrize(
@@ -803,8 +806,8 @@ def test_a_record_has_no_more_copies_than_its_producer_may_send(
 ) -> None:
     row = COPIED | {"copies": copies, "which": which}
     lines = ("send a ok @0", "end 0..1", *led, "fault cut b1 9..15")
-    told, found = history(tmp_path, [row], *lines, idempotence=False, retries=1)
-    one = resent(told, DUPLICATED, found, told.faults, none_late)
+    recorded, found = history(tmp_path, [row], *lines, idempotence=False, retries=1)
+    one = resent(recorded, DUPLICATED, found, recorded.faults, none_late)
     assert (one.again, one.too_many_copies) == got
 
 
@@ -814,8 +817,8 @@ def test_others_do_not_tell_what_was_in_the_way(tmp_path: Path) -> None:
 
 def test_each_of_them_did(tmp_path: Path) -> None:
     rows = [COPIED, COPIED | {"sent_ns": 30 * SECOND, "acknowledged_ns": 31 * SECOND}]
-    told, found = history(tmp_path, rows, "send a ok @0", "end 0..1", *LED, "fault cut b1 9..15")
-    assert not resent(told, DUPLICATED, found, told.faults, none_late).again
+    recorded, found = history(tmp_path, rows, "send a ok @0", "end 0..1", *LED, "fault cut b1 9..15")
+    assert not resent(recorded, DUPLICATED, found, recorded.faults, none_late).again
 
 
 #: b is sent when a was acknowledged; a is at 0, and once more at 2.
@@ -1085,10 +1088,10 @@ NO_IDEMPOTENCE = {"idempotence": False, "retries": 5}
 def test_an_election_takes_no_second_copy_of_what_nobody_sent_again(
     lines: tuple[str, ...], settings: dict[str, Any], standing: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
-    told = by_hand(*lines)
-    for row in told.rows["sends"]:
+    recorded = by_hand(*lines)
+    for row in recorded.rows["sends"]:
         row["error"] = "_MSG_TIMED_OUT" if row["outcome"] == "info" else None
-    write(tmp_path / "run", [told], unclean_election=True, min_insync_replicas=1, **settings)
+    write(tmp_path / "run", [recorded], unclean_election=True, min_insync_replicas=1, **settings)
     checkers = [checker for checker in CHECKERS if checker.name == "acknowledged_elsewhere"]
     assert judge(tmp_path / "run", spark, checkers=checkers).anomalies["acknowledged_elsewhere"].standing is standing
 
@@ -1102,9 +1105,9 @@ def test_an_election_takes_no_second_copy_of_what_nobody_sent_again(
 def test_what_its_next_producer_handed_over_again_is_judged_by_its_loss_alone(
     lines: tuple[str, ...], found: set[str], spark: SparkSession, tmp_path: Path
 ) -> None:
-    told = by_hand(*lines, "send again info i1 t28..29")
-    told.rows["sends"][-1]["record_id"] = told.ids["r"]
-    write(tmp_path / "run", [told], unclean_election=True, min_insync_replicas=1)
+    recorded = by_hand(*lines, "send again info i1 t28..29")
+    recorded.rows["sends"][-1]["record_id"] = recorded.ids["r"]
+    write(tmp_path / "run", [recorded], unclean_election=True, min_insync_replicas=1)
     checkers = [checker for checker in CHECKERS if checker.name in {"acknowledged_elsewhere", "real_time_order"}]
     judged = judge(tmp_path / "run", spark, checkers=checkers).anomalies
     assert {name: one.standing for name, one in judged.items()} == dict.fromkeys(found, Standing.PERMITTED)
@@ -1122,16 +1125,18 @@ def test_an_election_is_as_long_as_the_known_faults_let_it_be_unless_those_in_do
         *("send a ok @1 t20..21", "final a @1", "final a @2", "end 0..3"),
     )
     row = {"topic": "trial", "partition": 0, "record_id": 0, "sent_ns": 20 * SECOND, "acknowledged_ns": 21 * SECOND}
-    told, found = history(tmp_path, [row | {"copies": 2, "which": "same incarnation"}], *lines, nodes=_NODES, acks="1")
-    got = [resent(told, DUPLICATED, found, faults, none_late).again for faults in possible_faults(told.faults)]
+    recorded, found = history(
+        tmp_path, [row | {"copies": 2, "which": "same incarnation"}], *lines, nodes=_NODES, acks="1"
+    )
+    got = [resent(recorded, DUPLICATED, found, faults, none_late).again for faults in possible_faults(recorded.faults)]
     assert got == [False, True]
 
 
 def test_a_fault_that_ended_on_the_leader_reaches_what_was_sent_soon_after_that_alone(tmp_path: Path) -> None:
     lines = (*(f"saw b{n} @0..99 leader=1 epoch=0 isr=1,2,3" for n in (1, 2, 3)), "fault p b1,b2 5..80 kind=pause")
-    told, _ = history(tmp_path, [], *lines, "send a ok @0 t1..2", "final a @0", "end 0..1", acks="1")
+    recorded, _ = history(tmp_path, [], *lines, "send a ok @0 t1..2", "final a @0", "end 0..1", acks="1")
     at = np.array([20, 60]) * SECOND
-    [whole] = told.faults
+    [whole] = recorded.faults
     apart = {**whole, "evidence": json.dumps({"ended": {"b1": 10 * SECOND}})}
-    got = [disturbances(told, [row])["trial", 0].resent(at, at + 1).tolist() for row in (whole, apart)]
+    got = [disturbances(recorded, [row])["trial", 0].resent(at, at + 1).tolist() for row in (whole, apart)]
     assert got == [[True, True], [True, False]]

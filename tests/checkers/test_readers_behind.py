@@ -217,8 +217,8 @@ def test_what_no_member_of_a_group_ever_owned(says: str, spark: SparkSession, tm
     lines, wanted = NEVER_OWNED[says]
     write(tmp_path, [by_hand(*lines)], grouped=True, clients={"consumer 101": {}})
     history = History.read(tmp_path, spark)
-    told = behind(history, polls(history))
-    assert told == [f"no consumer was ever assigned {line.format('trial')}" for line in wanted]
+    reported = behind(history, polls(history))
+    assert reported == [f"no consumer was ever assigned {line.format('trial')}" for line in wanted]
 
 
 @pytest.mark.parametrize(
@@ -229,6 +229,6 @@ def test_what_no_member_of_a_group_ever_owned(says: str, spark: SparkSession, tm
 def test_who_came_to_the_end_and_who_did_not(
     cases: dict[str, Any], settings: dict[str, Any], spark: SparkSession, tmp_path: Path
 ) -> None:
-    told = of_each(tmp_path, spark, cases, **settings)
+    reported = of_each(tmp_path, spark, cases, **settings)
     wanted = [[line.format(f"case-{n}") for line in lines] for n, (_, lines) in enumerate(cases.values())]
-    assert dict(zip(cases, told, strict=True)) == dict(zip(cases, wanted, strict=True))
+    assert dict(zip(cases, reported, strict=True)) == dict(zip(cases, wanted, strict=True))

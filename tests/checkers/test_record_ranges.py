@@ -125,8 +125,8 @@ def test_the_rows_of_each_range_are_known() -> None:
     for part, numbers in known:
         of = table.take(numbers)
         assert ({*of["topic"].to_pylist()}, {*of["partition"].to_pylist()}) == ({part.topic}, {part.partition})
-        told = min(of["offset"].to_pylist()), max(of["offset"].to_pylist()), len(of)
-        assert told == (part.first_offset, part.last_offset, part.count)
+        reported = min(of["offset"].to_pylist()), max(of["offset"].to_pylist()), len(of)
+        assert reported == (part.first_offset, part.last_offset, part.count)
 
 
 def test_a_transaction_counts_once_in_the_worst_range_that_has_a_record_of_it() -> None:

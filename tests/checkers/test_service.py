@@ -105,8 +105,8 @@ def test_a_gap_longer_than_a_limit_is_seen_in_a_run_of_ten_hours(spark: SparkSes
         sends += [f"send a{partition}-{n} ok @{n} p{partition} t{max(end - 9, 0)}..{end}" for n, end in enumerate(at)]
         finals += [f"final a{partition}-{n} @{n} p{partition}" for n in range(len(at))]
         finals += [f"end 0..{len(at)} p{partition}", f"saw b1 @1 p{partition} leader=1 epoch=0 isr=1,2,3"]
-    told = by_hand(*sends, "send late info p7 t22..43", *finals)
-    write(tmp_path, [told], limits=Limits(unavailable=10))
+    recorded = by_hand(*sends, "send late info p7 t22..43", *finals)
+    write(tmp_path, [recorded], limits=Limits(unavailable=10))
     verdict = judge(tmp_path, spark)
     assert (verdict.verdict, verdict.anomalies.keys()) == (Judgement.INVALID, {"unavailability"})
     [gone] = verdict.anomalies["unavailability"].examples
@@ -116,10 +116,10 @@ def test_a_gap_longer_than_a_limit_is_seen_in_a_run_of_ten_hours(spark: SparkSes
 
 def test_nothing_is_acknowledged_with_acks_0_and_no_limit_is_broken(spark: SparkSession, tmp_path: Path) -> None:
     saw = [f"saw b1 @{at} leader=1 epoch=0 isr=1,2,3" for at in (1, 4, 7)]
-    told = by_hand("send a info t1..9", "final a @0", "end 0..1", *saw)
+    recorded = by_hand("send a info t1..9", "final a @0", "end 0..1", *saw)
     write(
         tmp_path,
-        [told],
+        [recorded],
         limits=Limits(unavailable=1),
         acks="0",
         idempotence=False,
@@ -249,8 +249,8 @@ def test_one_partition_that_is_slow_after_a_heal_makes_a_run_invalid(spark: Spar
     slow = ["send b ok @0 p1 t1..2", "send c ok @1 p1 t5..9"]
     finals = [*(f"final a{n} @{n}" for n in range(9)), "final b @0 p1", "final c @1 p1"]
     saw = [f"saw b1 @1 p{p} leader=1 epoch=0 isr=1,2,3" for p in (0, 1)]
-    told = by_hand(*quick, *slow, *finals, "fault cut b1 2..4", "end 0..9", "end 0..2 p1", *saw)
-    write(tmp_path, [told], limits=Limits(recovery=3))
+    recorded = by_hand(*quick, *slow, *finals, "fault cut b1 2..4", "end 0..9", "end 0..2 p1", *saw)
+    write(tmp_path, [recorded], limits=Limits(recovery=3))
     slowed = judge(tmp_path, spark).anomalies["slow_recovery"]
     assert (slowed.count, slowed.standing) == (1, Standing.VIOLATION)
     assert slowed.examples == [

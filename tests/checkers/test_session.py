@@ -107,7 +107,7 @@ _TRACE = """
 
 
 @pytest.mark.parametrize(
-    ("told", "why"),
+    ("output", "why"),
     [
         ("", "it said nothing"),
         ("starting\n\nno such class\n\n", "no such class"),
@@ -124,12 +124,12 @@ _TRACE = """
         ),
     ],
 )
-def test_the_reason_is_the_line_that_says_why(told: str, why: str) -> None:
-    assert reason(told).endswith(why)
+def test_the_reason_is_the_line_that_says_why(output: str, why: str) -> None:
+    assert reason(output).endswith(why)
 
 
 @pytest.mark.parametrize(
-    ("told", "master", "conf", "says"),
+    ("output", "master", "conf", "says"),
     [
         ("org.apache.spark.SparkException: x" + _TRACE, "foo", {}, "(x): change --master, or see spark.log"),
         ("Invalid maximum heap size: -Xmx1", None, {"spark.driver.memory": "1"}, "-Xmx1): change --conf, or see"),
@@ -146,8 +146,8 @@ def test_the_reason_is_the_line_that_says_why(told: str, why: str) -> None:
         ("Error: UnsupportedClassVersionError", "local", {"spark.a": "1"}, "needs Java 17 or later, see spark.log"),
     ],
 )
-def test_a_refusal_names_what_to_change(told: str, master: str | None, conf: dict[str, str], says: str) -> None:
-    line = refusal(told, master, conf, Path("spark.log"))
+def test_a_refusal_names_what_to_change(output: str, master: str | None, conf: dict[str, str], says: str) -> None:
+    line = refusal(output, master, conf, Path("spark.log"))
     assert says in line
     assert ("Java" in line) == ("Java" in says)
     assert "\n" not in line
@@ -168,22 +168,22 @@ def begin(scratch: Path, *settings: str, **environment: str) -> str:
     """What a process of its own says as it begins a session."""
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **environment}
     command = [sys.executable, "-c", _BEGIN, *settings]
-    told = subprocess.run(command, env=environment, cwd=scratch, capture_output=True, text=True, check=True)
-    assert (told.stdout.count("\n"), told.stderr) == (1, "")
-    return told.stdout
+    output = subprocess.run(command, env=environment, cwd=scratch, capture_output=True, text=True, check=True)
+    assert (output.stdout.count("\n"), output.stderr) == (1, "")
+    return output.stdout
 
 
 def test_without_java_it_says_so_in_one_line(tmp_path: Path) -> None:
-    told = begin(tmp_path, JAVA_HOME=str(tmp_path))
-    assert told.startswith("Spark did not start (")
-    assert "Java 17" in told
+    output = begin(tmp_path, JAVA_HOME=str(tmp_path))
+    assert output.startswith("Spark did not start (")
+    assert "Java 17" in output
 
 
 @pytest.mark.long
 def test_a_setting_that_spark_does_not_take_is_named_in_one_line(tmp_path: Path) -> None:
-    told = begin(tmp_path, "spark.sql.shuffle.partitions=abc", TMPDIR=str(tmp_path))
-    assert "The value 'abc'" in told
-    assert "): change --conf spark.sql.shuffle.partitions, or see " in told
+    output = begin(tmp_path, "spark.sql.shuffle.partitions=abc", TMPDIR=str(tmp_path))
+    assert "The value 'abc'" in output
+    assert "): change --conf spark.sql.shuffle.partitions, or see " in output
 
 
 _READ = """
@@ -215,7 +215,7 @@ def test_another_sparks_surroundings_are_not_ours(tmp_path: Path) -> None:
         **{"SPARK_API_MODE": "connect", "SPARK_CONNECT_MODE_ENABLED": "1", "PYSPARK_GATEWAY_PORT": "1"},
         **{"SPARK_CONF_DIR": str(of_another), "LC_ALL": "C", "PYTHONPATH": str(Path(__file__).parents[2])},
     }
-    told = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", _READ, str(tmp_path / "é")],
         env={**os.environ, **environment},
         cwd=tmp_path,
@@ -223,7 +223,7 @@ def test_another_sparks_surroundings_are_not_ours(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert (told.stdout.split(), told.stderr) == (["2", *PINNED.values(), "-"], "")
+    assert (output.stdout.split(), output.stderr) == (["2", *PINNED.values(), "-"], "")
 
 
 @pytest.mark.parametrize("empty", [False, True])
@@ -245,8 +245,8 @@ _USED = "from checkers.spark.class_archive import used; print(used())"
 @pytest.mark.heavy
 def test_the_archive_of_classes_is_used_by_the_java_that_made_it() -> None:
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
-    told = subprocess.run([java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=True)
-    version = next(line.split(" = ")[1] for line in told.stderr.splitlines() if " java.vm.version = " in line)
+    output = subprocess.run([java, "-XshowSettings:properties", "-version"], capture_output=True, text=True, check=True)
+    version = next(line.split(" = ")[1] for line in output.stderr.splitlines() if " java.vm.version = " in line)
     with ARCHIVE.open("rb") if ARCHIVE.exists() else BytesIO() as archive:
         made_by_it = version.encode() in archive.read(4096)
     done = subprocess.run([sys.executable, "-c", _USED], capture_output=True, text=True, check=True)

@@ -43,8 +43,8 @@ NOTHING = {(ONE, 0): 0, (OTHER, 0): 0}
 def test_a_write_that_is_not_known_takes_an_offset(
     silent: Sequence[int | None], elsewhere: Sequence[int | None], found: list[int]
 ) -> None:
-    told = spare_offsets(writes(*silent), writes(*elsewhere), NOTHING, Configuration(version="4.3.1"))
-    assert [told[ONE, 0], told[OTHER, 0]] == found
+    reported = spare_offsets(writes(*silent), writes(*elsewhere), NOTHING, Configuration(version="4.3.1"))
+    assert [reported[ONE, 0], reported[OTHER, 0]] == found
 
 
 def test_without_idempotence_it_may_have_been_appended_more_than_once() -> None:
@@ -85,20 +85,20 @@ def test_what_was_in_flight_across_an_election_may_stand_in_the_log_of_who_led_b
     times: str, after: list[int]
 ) -> None:
     """(Of another partition nobody reported anything.)"""
-    told = by_hand(f"send a ok @5 t{times}", *ELECTED)
-    known = evidence(told)
+    recorded = by_hand(f"send a ok @5 t{times}", *ELECTED)
+    known = evidence(recorded)
     in_flight = InFlight(known.elections, known.acting)
-    [row] = told.rows["sends"]
+    [row] = recorded.rows["sends"]
     pieces = [pa.Table.from_pylist([{**row, "partition": partition}], SENDS) for partition in (0, 1)]
     assert [*in_flight.counting(pieces)] == pieces
     assert in_flight.after() == {(ONE, term): count for term, count in enumerate(after)}
 
 
 def test_a_partition_of_which_only_no_leader_was_reported_has_no_log_to_count_for() -> None:
-    told = by_hand("send a ok @0 t10..41", "saw b1 @0..10 leader=-1 epoch=0 isr= p1", *ELECTED)
-    known = evidence(told)
+    recorded = by_hand("send a ok @0 t10..41", "saw b1 @0..10 leader=-1 epoch=0 isr= p1", *ELECTED)
+    known = evidence(recorded)
     in_flight = InFlight(known.elections, known.acting, 5)
-    pieces = [pa.Table.from_pylist([{**told.rows["sends"][0], "partition": n}], SENDS) for n in (0, 1)]
+    pieces = [pa.Table.from_pylist([{**recorded.rows["sends"][0], "partition": n}], SENDS) for n in (0, 1)]
     assert [*in_flight.counting(pieces)] == pieces
     assert {of for of, _ in in_flight.after()} == {ONE}
     assert disturbed(known.elections[OTHER], known.acting(known.elections[OTHER]), known.configuration) == []
@@ -119,10 +119,10 @@ def test_a_partition_of_which_only_no_leader_was_reported_has_no_log_to_count_fo
 def test_what_nobody_answered_for_long_was_sent_again_to_who_leads_still(
     times: str, timeout: int, after: list[int]
 ) -> None:
-    told = by_hand(f"send a ok @5 t{times}", *ELECTED)
-    known = evidence(told)
+    recorded = by_hand(f"send a ok @5 t{times}", *ELECTED)
+    known = evidence(recorded)
     in_flight = InFlight(known.elections, known.acting, min(timeout * SECOND, NEVER))
-    assert [*in_flight.counting([pa.Table.from_pylist(told.rows["sends"], SENDS)])]
+    assert [*in_flight.counting([pa.Table.from_pylist(recorded.rows["sends"], SENDS)])]
     assert in_flight.after() == {(ONE, term): count for term, count in enumerate(after)}
 
 
@@ -160,8 +160,8 @@ def test_where_a_fault_kept_answers_from_producers_nobody_knows_what_they_sent_a
     fault: str, settings: dict[str, Any], terms: list[int]
 ) -> None:
     configuration = Configuration(**{"version": "4.3.1", "acks": "1", "idempotence": False, **settings})
-    told = by_hand(*LED, f"fault f {fault}")
-    known = evidence(told)
+    recorded = by_hand(*LED, f"fault f {fault}")
+    known = evidence(recorded)
     own = known.elections[ONE]
     assert disturbed(own, known.acting(own), configuration) == terms
     in_flight = {(ONE, n): 3 for n in range(2)}
@@ -189,13 +189,13 @@ def test_what_was_sent_again_to_the_next_leader_does_not_tell_how_far_the_one_be
         *[f"send r ok @{end} w2 t24.5..25", f"send late ok @{end} w1 t50..51"],
         *[f"final late @{end} e2", f"end 0..{end + 1}"],
     ]
-    told = by_hand(*lines)
-    known = evidence(told, unclean_election=True, idempotence=idempotence)
+    recorded = by_hand(*lines)
+    known = evidence(recorded, unclean_election=True, idempotence=idempotence)
     in_flight = InFlight(known.elections, known.acting)
-    assert [*in_flight.counting([pa.Table.from_pylist(told.rows["sends"], SENDS)])]
+    assert [*in_flight.counting([pa.Table.from_pylist(recorded.rows["sends"], SENDS)])]
     spare = spare_offsets([], [], in_flight.after(), known.configuration)
-    lost = [row for row in told.rows["sends"] if row["record_id"] in {told.ids[f"l{n}"] for n in range(5, end)}]
-    lost += [row for row in told.rows["sends"] if row["record_id"] == told.ids["r"]]
+    lost = [row for row in recorded.rows["sends"] if row["record_id"] in {recorded.ids[f"l{n}"] for n in range(5, end)}]
+    lost += [row for row in recorded.rows["sends"] if row["record_id"] == recorded.ids["r"]]
     rows = [{**row, "sent_ns": row["invoked_ns"], "acknowledged_ns": row["completed_ns"]} for row in lost]
     table = pa.Table.from_pylist([{name: row.get(name) for name in RANGES.names} for row in rows], RANGES)
     parts = decided(record_ranges([table], {}, 64, {}, known), LOST, known)
@@ -209,7 +209,7 @@ def test_what_was_sent_again_to_the_next_leader_does_not_tell_how_far_the_one_be
 
 
 def test_unacknowledged_is_what_has_no_answer_or_no_offset() -> None:
-    told = by_hand("send a ok @5 t1..2", "send b ok t1..2", "send c info t1..2", "send d fail t1..2")
-    sends = pa.Table.from_pylist(told.rows["sends"], SENDS)
+    recorded = by_hand("send a ok @5 t1..2", "send b ok t1..2", "send c info t1..2", "send d fail t1..2")
+    sends = pa.Table.from_pylist(recorded.rows["sends"], SENDS)
     left = sends.filter(unacknowledged())["record_id"].to_pylist()
-    assert left == [told.ids[name] for name in ("b", "c", "d")]
+    assert left == [recorded.ids[name] for name in ("b", "c", "d")]

@@ -57,8 +57,11 @@ def test_the_extent_is_of_all_parts(tmp_path: Path) -> None:
 
 def test_a_column_that_an_anomaly_has_not_is_null_and_only_what_is_wanted_is_read(tmp_path: Path) -> None:
     schema = pa.schema([("offset", pa.int64()), ("last_offset", pa.int64())])
-    told = _write(tmp_path, [[6, 2], [3]]).pieces(schema, pc.field("offset") < 9)
-    assert sorted(row["offset"] for piece in told for row in piece.to_pylist() if row["last_offset"] is None) == [4, 5]
+    reported = _write(tmp_path, [[6, 2], [3]]).pieces(schema, pc.field("offset") < 9)
+    assert sorted(row["offset"] for piece in reported for row in piece.to_pylist() if row["last_offset"] is None) == [
+        4,
+        5,
+    ]
 
 
 def test_a_part_without_rows_is_no_piece(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_damaged_bytes_tell_where_a_record_ended_only_at_its_own_offset(found: s
 
 def test_a_key_that_a_record_was_not_sent_with_is_named(tmp_path: Path) -> None:
     reads = ("live a @0 k2 t5", "live a @0 keyless t6", "live a @0 t7", "final a @0 k2 damaged t8", "final x @1 k2 t9")
-    write(tmp_path, [told := by_hand("send a ok @0 k1 t1..2", *reads, "end 0..2")])
+    write(tmp_path, [recorded := by_hand("send a ok @0 k1 t1..2", *reads, "end 0..2")])
 
     def said(record: int) -> list[str]:
         moments = by_record(Archive.open(tmp_path), record).moments
@@ -151,7 +151,7 @@ def test_a_key_that_a_record_was_not_sent_with_is_named(tmp_path: Path) -> None:
         return [sentence.partition("(incarnation 0)")[2] for sentence in sentences]
 
     assert said(0) == [", under the key k2", ", without a key", "", ", under the key k2, its checksum wrong"]
-    assert said(told.ids["x"]) == [""]
+    assert said(recorded.ids["x"]) == [""]
     without_keys(tmp_path)
     assert said(0) == ["", "", "", ", its checksum wrong"]
 
@@ -291,8 +291,8 @@ def test_a_record_has_the_standing_of_its_own_run_and_the_number_of_its_finding(
     ]
     judged = {"anomalies": {"lost": entry, "vanished": entry}, "findings": findings}
     (tmp_path / "verdict.json").write_text(json.dumps(judged))
-    told = [(one["name"], one["standing"], one["finding"]) for one in by_record(archive, 1).anomalies]
-    assert told == [("lost", "permitted", 1), ("vanished", "permitted", 1)]
+    reported = [(one["name"], one["standing"], one["finding"]) for one in by_record(archive, 1).anomalies]
+    assert reported == [("lost", "permitted", 1), ("vanished", "permitted", 1)]
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "of the examples"])
