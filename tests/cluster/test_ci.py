@@ -1,10 +1,15 @@
 """What docs/ci has for a job of every night: its linters take it, and its steps run for a user who is not root."""
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +17,15 @@ import pytest
 import yaml
 from docker import DockerClient
 
+from harness.core.waiting import wait_for
+from harness.providers.docker.compose import LABEL
 from harness.providers.docker.images import cached
 from harness.providers.docker.sources import DEBIAN
 from harness.scenario.json_schema import json_schema
 from harness.scenario.loading import named
 from harness.suite.junit import render
 from harness.suite.results import RunOutcome
+from tests.cluster.command import begin, kafka_trial
 from tests.cluster.registries import put, registry
 from tests.cluster.users import REPOSITORY, User, plain_user
 from tests.suite.fakes import case, suite_file
@@ -71,7 +79,8 @@ def steps() -> list[dict[str, Any]]:
 
 def from_(mirror: str) -> dict[str, str]:
     """The environment of one who has images from a registry alone, whatever else is there already."""
-    return {"KAFKA_TRIAL_IMAGES": "registry", "KAFKA_TRIAL_REGISTRY": mirror}
+    clients = {name: os.environ[name] for name in ("KAFKA_TRIAL_CLIENTS",) if name in os.environ}
+    return {"KAFKA_TRIAL_IMAGES": "registry", "KAFKA_TRIAL_REGISTRY": mirror, **clients}
 
 
 def test_the_workflow_is_what_actionlint_takes() -> None:
@@ -165,6 +174,52 @@ def kept_by_cache() -> str:
     return str(before["path"])
 
 
+@pytest.mark.core
+def test_a_user_who_is_not_root_sees_the_demo_lose(user: User, mirror: str) -> None:
+    """(First of those that need images: none is there.)"""
+    done = user.run("scripts/demo --json", from_(mirror))
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads(done.stdout.splitlines()[-1])
+    assert verdict["verdict"] == "invalid"
+    assert verdict["expected"]
+    assert verdict["summary"]["lost"] > 0
+
+
+def test_runs_of_two_users_at_once_do_not_disturb_each_other(
+    user: User, mirror: str, engine: DockerClient, tmp_path: Path
+) -> None:
+    """Neither in its run, nor by cleaning up: what may still be going is left alone."""
+    assert user.run("scripts/setup", from_(mirror)).returncode == 0
+    story = "scenarios/lose-messages/leader-killed-acks-all.yaml"
+    theirs = " ".join([".venv/bin/kafka-trial run", story, "--store", "beside"])
+    with ThreadPoolExecutor(1) as pool, closing_down(begin("run", REPOSITORY / story, "--store", tmp_path)) as ours:
+        going = pool.submit(user.run, theirs, from_(mirror))
+        both = wait_for(partial(runs_up, engine), "both clusters", within=180, good=lambda runs: len(runs) == 2)
+        removed = [kafka_trial("cleanup"), user.run(".venv/bin/kafka-trial cleanup", {})]
+        assert runs_up(engine) == both, [(done.code, done.out, done.err) for done in removed[:1]]
+        said, _ = ours.communicate(timeout=240)
+        done = going.result()
+    assert ours.returncode == 0, said
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len({*tmp_path.rglob("verdict.json"), *(user.clone / "beside").rglob("verdict.json")}) == 2
+
+
+def runs_up(engine: DockerClient) -> set[str]:
+    """The runs that have a container."""
+    return {container.labels[LABEL] for container in engine.containers.list(filters={"label": LABEL})}
+
+
+@contextmanager
+def closing_down(process: subprocess.Popen[str]) -> Iterator[subprocess.Popen[str]]:
+    """A process that does not outlive the block."""
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGINT)
+        process.communicate()
+
+
 def test_a_user_who_is_not_root_runs_the_workflows_steps(user: User, mirror: str, tools: Path) -> None:
     summary = user.clone / "summary.md"
     environment = {
@@ -210,12 +265,3 @@ def a_night(user: User, environment: Mapping[str, str]) -> Path:
     (kept,) = (step["with"]["path"] for step in steps() if "upload-artifact" in step.get("uses", ""))
     (suite,) = (user.clone / kept).glob("suite-*/suite.json")
     return suite
-
-
-def test_a_user_who_is_not_root_sees_the_demo_lose(user: User, mirror: str) -> None:
-    done = user.run("scripts/demo --json", from_(mirror))
-    assert done.returncode == 0, done.stderr
-    verdict = json.loads(done.stdout.splitlines()[-1])
-    assert verdict["verdict"] == "invalid"
-    assert verdict["expected"]
-    assert verdict["summary"]["lost"] > 0
