@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -18,7 +18,7 @@ import yaml
 from docker import DockerClient
 
 from harness.core.waiting import wait_for
-from harness.providers.docker.compose import LABEL
+from harness.providers.docker.compose import DIRECTORY_LABEL
 from harness.providers.docker.images import cached
 from harness.providers.docker.sources import DEBIAN
 from harness.scenario.json_schema import json_schema
@@ -192,21 +192,25 @@ def test_runs_of_two_users_at_once_do_not_disturb_each_other(
     assert user.run("scripts/setup", from_(mirror)).returncode == 0
     story = "scenarios/lose-messages/leader-killed-acks-all.yaml"
     theirs = " ".join([".venv/bin/kafka-trial run", story, "--store", "beside"])
+    stores = (tmp_path, user.clone / "beside")
     with ThreadPoolExecutor(1) as pool, closing_down(begin("run", REPOSITORY / story, "--store", tmp_path)) as ours:
         going = pool.submit(user.run, theirs, from_(mirror))
-        both = wait_for(partial(runs_up, engine), "both clusters", within=180, good=lambda runs: len(runs) == 2)
-        removed = [kafka_trial("cleanup"), user.run(".venv/bin/kafka-trial cleanup", {})]
-        assert runs_up(engine) == both, [(done.code, done.out, done.err) for done in removed[:1]]
+        up = partial(runs_up, engine, stores)
+        both = wait_for(up, "both clusters", within=180, good=lambda runs: len(runs) == 2)
+        removed = kafka_trial("cleanup"), user.run(".venv/bin/kafka-trial cleanup", {})
+        assert up() == both, removed
         said, _ = ours.communicate(timeout=240)
         done = going.result()
     assert ours.returncode == 0, said
     assert done.returncode == 0, done.stdout + done.stderr
-    assert len({*tmp_path.rglob("verdict.json"), *(user.clone / "beside").rglob("verdict.json")}) == 2
+    assert [len(list(store.rglob("verdict.json"))) for store in stores] == [1, 1]
 
 
-def runs_up(engine: DockerClient) -> set[str]:
-    """The runs that have a container."""
-    return {container.labels[LABEL] for container in engine.containers.list(filters={"label": LABEL})}
+def runs_up(engine: DockerClient, stores: Collection[Path]) -> set[Path]:
+    """The runs of these stores that have a container."""
+    labelled = engine.containers.list(filters={"label": DIRECTORY_LABEL})
+    directories = {Path(container.labels[DIRECTORY_LABEL]) for container in labelled}
+    return {run for run in directories if any(run.is_relative_to(store) for store in stores)}
 
 
 @contextmanager
