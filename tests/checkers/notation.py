@@ -59,7 +59,7 @@ NOBODY = 15
 
 @dataclass
 class HandHistory:
-    """The rows of one hand history. ``topic``, ``first_worker`` and ``first_reader`` tell it from others in a run."""
+    """The rows of one hand history. ``topic``, ``first_worker`` and ``first_reader`` set it apart in a run."""
 
     topic: str = "trial"
     first_worker: int = 0

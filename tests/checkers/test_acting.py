@@ -1,4 +1,4 @@
-"""What the faults of a run did to a partition's brokers, at the edges of their times and of the nodes that they hit."""
+"""The effect of faults on the brokers of a partition, at the edges of their times and of the nodes that they hit."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ TWO_TERMS = [
     *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
     *saw("b2,b3", "26..60", 2, 1, "2,3"),
 ]
-#: The same, where b2 alone tells anything while the others are down.
+#: The same, but only b2 reports anything while the others are down.
 ONE_WATCHES = [
     *saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"),
     *saw("b2", "21..25", 1, 0, "1,2,3"),
@@ -33,7 +33,7 @@ WITHOUT_EPOCHS = [
 
 
 def acting(*faults: str, reports: list[str] = TWO_TERMS, kraft: bool = True, **of_each: Any) -> Acting:
-    """What they did; ``of_each``: what their rows tell otherwise."""
+    """How these faults acted; ``of_each``: columns that differ in each of their rows."""
     rows: list[Row] = [{**row, **of_each} for row in by_hand(*faults).rows["faults"]]
     return acting_on(evidence(by_hand(*reports), **ALONE).elections[TRIAL], rows, kraft, frozenset({"c1"}))
 
@@ -87,7 +87,7 @@ def test_it_may_have_begun_again_as_soon_as_it_was_being_healed(healing: int | N
     assert known.ended_ns(0) == ended
 
 
-def test_what_was_never_injected_ended_nothing() -> None:
+def test_a_fault_that_was_never_injected_takes_no_broker_down() -> None:
     never = acting("fault k b1 25..35 kind=kill", injected_ns=None, nodes_without_effect=[])
     assert never.ended_ns(0) == NEVER
     assert not never.down(1, 25 * SECOND, 26 * SECOND)
@@ -131,7 +131,7 @@ def test_another_fault_tells_when_one_of_several_was_begun_again() -> None:
     assert list(known.down_times(2)) == [(5 * SECOND, 8 * SECOND)]
 
 
-def test_what_was_written_before_one_of_several_was_begun_again_is_not_alike_to_what_was_after() -> None:
+def test_records_before_and_after_the_release_of_one_node_are_judged_apart() -> None:
     recorded = by_hand(*NOT_HEARD, "fault k b2,b3 5..23 kind=kill")
     recorded.rows["faults"][0]["evidence"] = json.dumps({"released": {"b2": {"at_ns": 8_500_000_000}}})
     assert 8_500_000_000 in evidence(recorded, **ALONE).moments(TRIAL)
@@ -251,13 +251,13 @@ def test_brokers_that_are_cut_from_each_other_are_led_by_kraft_all_the_same(
         "ended for a moment",
     ],
 )
-def test_who_of_the_isr_could_be_elected_was_not_faulted(fault: str, faulted: bool, maybe: bool) -> None:
+def test_an_isr_is_faulted_if_none_of_its_members_could_be_elected(fault: str, faulted: bool, maybe: bool) -> None:
     known = acting(f"fault f {fault}", reports=ONE_WATCHES)
     assert known.isr_faulted(1) is faulted
     assert known.isr_may_be_faulted(1) is maybe
 
 
-def test_who_is_cut_from_none_of_the_controllers_that_are_known_may_be_cut_from_them() -> None:
+def test_brokers_cut_from_one_controller_may_be_cut_from_all_if_no_controller_is_known() -> None:
     reported, cut = by_hand(*TWO_TERMS), by_hand("fault f b1,b3,c1 20..30 from=b1,b3 to=c1 plane=all").rows["faults"]
     known = acting_on(evidence(reported, **ALONE).elections[TRIAL], cut, kraft=True)
     assert (known.isr_faulted(1), known.isr_may_be_faulted(1)) == (False, True)
@@ -312,7 +312,7 @@ def test_a_fault_that_began_after_an_election_may_have_come_does_not_excuse_it(
     assert known.isr_may_be_faulted(1) is (other != "21.1..90" and leader != "50..90")
 
 
-#: b1 leads with ``isr`` in sync, told by itself and b3, and is stopped at 30 s; b3, outside, leads from 31 s on.
+#: b1 leads with ``isr`` in sync, as it and b3 report, and is stopped at 30 s; b3, outside, leads from 31 s on.
 def passed_over(*lines: str, isr: str = "1,2") -> Acting:
     watched = [*saw("b1,b3", "0..30", 1, 0, isr), "fault k b1 30.1..90 kind=stop", *saw("b3", "31..60", 3, 1, "3")]
     recorded = by_hand(*watched, *lines)
@@ -388,7 +388,7 @@ def test_it_had_to_be_unfit_over_all_the_time_in_which_the_election_may_have_com
         *(("isolate", 22, False), ("isolate", 26, True), ("kill", 21, True), ("stop", 26, True)),
     ],
 )
-def test_who_was_silent_for_less_than_a_session_was_passed_over(kind: str, seen: int, faulted: bool) -> None:
+def test_a_silent_isr_is_faulted_only_after_its_session_timed_out(kind: str, seen: int, faulted: bool) -> None:
     """b1 and b2, the ISR, are hit at 20.5 s; b3 is first seen to lead later."""
     watched = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2"), *saw("b3", f"{seen}..60", 3, 1, "3")]
     watched += saw("b3", f"21..{seen - 1}", 1, 0, "1,2") if seen > 21 else []
@@ -406,8 +406,10 @@ def test_who_was_silent_for_less_than_a_session_was_passed_over(kind: str, seen:
     ],
     ids=["it may have joined", "it was cut off", "it was dead", "no silence"],
 )
-def test_who_may_have_joined_the_isr_unseen_had_to_be_elected(watched: str, more: list[str], faulted: bool) -> None:
-    """b1, alone in the ISR, was killed at 30 s; b2 told so as well. b3 was down until 38 s."""
+def test_the_isr_is_not_faulted_if_a_live_broker_may_have_joined_it_unseen(
+    watched: str, more: list[str], faulted: bool
+) -> None:
+    """b1, alone in the ISR, was killed at 30 s; b2 reported the same. b3 was down until 38 s."""
     lines = [*saw("b1,b2", watched, 1, 0, "1"), *saw("b3", "0..14", 1, 0, "1"), *saw("b3", "40..90", 3, 1, "3")]
     lines += ["fault k3 b3 15..38 kind=kill", "fault k b1 30..90 kind=kill", *more]
     recorded = by_hand(*lines)
@@ -451,7 +453,7 @@ HOLE = [
         "in between",
     ],
 )
-def test_who_may_not_hear_of_a_new_isr_does_not_tell_that_there_was_none(fault: str, faulted: bool) -> None:
+def test_a_broker_that_may_miss_isr_changes_does_not_prove_that_there_were_none(fault: str, faulted: bool) -> None:
     recorded = by_hand(*HOLE, f"fault f {fault}")
     assert faulted_of(recorded) is faulted
 
@@ -465,7 +467,9 @@ def test_who_may_not_hear_of_a_new_isr_does_not_tell_that_there_was_none(fault: 
     ],
     ids=["nobody led in between", "somebody may have", "it was dead since"],
 )
-def test_who_may_have_led_unseen_had_to_be_elected(epoch: int, more: list[str], faulted: bool) -> None:
+def test_the_isr_is_not_faulted_if_another_broker_may_have_led_an_unreported_epoch(
+    epoch: int, more: list[str], faulted: bool
+) -> None:
     """b1, alone in the ISR, was killed at 21 s; b3 leads at 60 s, in the next epoch or the one after it."""
     led = [*saw("b1,b3", "0..20", 1, 0, "1"), *saw("b2", "0..18", 1, 0, "1"), *saw("b3", "60..90", 3, epoch, "3")]
     recorded = by_hand(*led, "fault k b1 20.5..120 kind=kill", *more)
@@ -611,7 +615,7 @@ def test_without_epochs_anybody_may_have_led_in_a_silence(hole: bool, faulted: b
 
 
 def test_another_controller_is_elected_within_seconds() -> None:
-    """One of several controllers is halted all the time; the ISR that is told later is no old one."""
+    """One of several controllers is halted all the time; the ISR that is reported later is not an old one."""
     led = [*saw("b1,b2,b3", "0..24", 1, 0, "1"), *saw("b2,b3", "25..60", 3, 1, "3")]
     recorded = by_hand(*led, "fault f c2 5..60 kind=pause", "fault k b1 24.5..90 kind=stop")
     assert faulted_of(recorded)
@@ -625,7 +629,7 @@ def test_a_missing_epoch_is_a_leader_whom_nobody_reported_however_short_the_time
     assert faulted_of(recorded) is faulted
 
 
-def test_who_gets_nothing_from_others_may_lead_all_the_same() -> None:
+def test_a_broker_cut_from_replication_may_have_led_unseen() -> None:
     """b2 is cut from all brokers, and not from the controllers; it may have led in the missing epoch."""
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b2,b3", "24..60", 3, 2, "3")]
     recorded = by_hand(*led, "fault k b1 20.1..90 kind=stop", "fault i b2 5..60 kind=isolate plane=replication")
@@ -633,7 +637,7 @@ def test_who_gets_nothing_from_others_may_lead_all_the_same() -> None:
 
 
 @pytest.mark.parametrize(("b2", "faulted"), [("9..61", True), ("9..49", False), ("19.5..61", False)])
-def test_who_was_dead_all_the_time_did_not_lead_unseen(b2: str, faulted: bool) -> None:
+def test_a_broker_that_was_dead_all_the_time_did_not_lead_unseen(b2: str, faulted: bool) -> None:
     """b1, the ISR, is dead since 10 s, and nobody led in epoch 1; b3 leads at 60 s in epoch 3."""
     led = [*saw("b1,b3", "0..9", 1, 0, "1"), *saw("b2", "0..8", 1, 0, "1"), *saw("b3", "11..20", -1, 1, "1")]
     recorded = by_hand(
@@ -659,7 +663,7 @@ def test_who_was_dead_all_the_time_did_not_lead_unseen(b2: str, faulted: bool) -
 def test_another_broker_may_have_joined_an_isr_that_is_reported_late(
     settings: dict[str, str], cut: list[str], faulted: bool
 ) -> None:
-    """b1, alone in the ISR for 80 s as is told, was stopped; b3 was elected, and not b2."""
+    """b1, reported alone in the ISR for 80 s, was stopped; b3 was elected, and not b2."""
     led = [*saw("b1,b2,b3", "0..80", 1, 0, "1"), *saw("b2,b3", "81..190", 3, 1, "3")]
     recorded = by_hand(*led, "fault k b1 80.5..190 kind=stop", *cut)
     assert faulted_of(recorded, **settings) is faulted
@@ -667,7 +671,7 @@ def test_another_broker_may_have_joined_an_isr_that_is_reported_late(
 
 @pytest.mark.parametrize(("cut", "faulted"), [("48..190", True), ("50..190", False)])
 def test_an_isr_that_is_reported_late_held_when_it_was_first_reported(cut: str, faulted: bool) -> None:
-    """Kafka 2.6: b1 is alone in the ISR as is told from 50 s on; b2 is cut off from b1, and was not elected."""
+    """Kafka 2.6: b1 is reported alone in the ISR from 50 s on; b2 is cut off from b1, and was not elected."""
     led = [
         *saw("b1,b2,b3", "0..49", 1, 0, "1,2"),
         *saw("b1,b2,b3", "50..80", 1, 0, "1"),
@@ -685,8 +689,8 @@ def test_an_isr_that_is_reported_late_held_when_it_was_first_reported(cut: str, 
 def test_a_broker_that_is_reported_in_the_isr_again_after_a_heal_is_back(
     version: str, joined: int, faulted: bool
 ) -> None:
-    """b2 was cut off until 24 s, and is told in the ISR from some time on. (Where ISRs are told late, one that was told
-    before the heal may be that of before the cut.)"""
+    """b2 was cut off until 24 s, and is reported in the ISR from some time on. (If ISRs are reported late, one that was
+    reported before the heal may be the ISR from before the cut.)"""
     led = [*saw("b1,b3", "0..9", 1, 0, "1,2"), *saw("b1,b3", f"10..{joined - 1}", 1, 0, "1")]
     led += [
         *saw("b1,b2,b3", f"{joined}..30", 1, 0, "1,2"),
@@ -887,7 +891,7 @@ def test_all_is_healed_when_the_last_was() -> None:
         *("slow itself", "dead", "halted", "another", "long before", "before"),
     ],
 )
-def test_what_a_leader_asked_may_be_decided_late_where_it_was_held_back(fault: str, late: bool) -> None:
+def test_a_controller_may_decide_late_on_a_request_that_a_fault_held_back(fault: str, late: bool) -> None:
     assert acting(f"fault f {fault}").asks_late(1, 10 * SECOND, 26 * SECOND) is late
 
 
@@ -953,14 +957,14 @@ def test_with_zookeeper_only_the_reported_controller_decides_late(fault: str, la
 def test_a_follower_gets_nothing_where_all_that_comes_from_its_leader_is_lost(
     faults: list[str], got_nothing: bool, asked_nothing: bool
 ) -> None:
-    """What a follower asks is held back by a cut, and comes to its leader when that is healed: it may join an ISR."""
+    """A cut holds back a follower's request, which reaches the leader after the heal: the follower may join an ISR."""
     reports = [*saw("b1,b2,b3", "0..10", 1, 0, "1"), *saw("b3", "11..60", 1, 0, "1")]
     known = acting(*(f"fault {fault}" for fault in faults), reports=reports)
     assert known.cannot_fetch(2, 1, 12 * SECOND, 28 * SECOND) is got_nothing
     assert known.cannot_join(2, 1, 12 * SECOND, 28 * SECOND) is asked_nothing
 
 
-def test_what_was_written_until_a_broker_was_not_behind_any_more_is_not_alike_to_what_was_after() -> None:
+def test_records_before_and_after_a_broker_catches_up_are_judged_apart() -> None:
     recorded = by_hand(*NOT_HEARD, "fault k c1 5..40 kind=pause")
     assert {5 * SECOND, 15 * SECOND, 40 * SECOND, 50 * SECOND} <= set(
         evidence(recorded, **ALONE).moments(TRIAL).tolist()

@@ -1,4 +1,4 @@
-"""What was acknowledged where something had been acknowledged before."""
+"""Records that were acknowledged at an offset at which another had been acknowledged before."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -51,8 +51,8 @@ def again(
     log: Log | None = None,
     lacks: str | None = None,
 ) -> Again | None:
-    """What shows that the log was cut. What was sent is told in ``pieces``. ``gone``: which of it is, and with which
-    epoch it was read before; each ``lacks`` something."""
+    """What shows that the log was cut. The sends come in ``pieces``. ``gone``: those that are gone, each with the epoch
+    in which it was read before; each ``lacks`` a column."""
     recorded = by_hand(*led, *sends)
     observations = pa.Table.from_pylist(recorded.rows["observations"], OBSERVATIONS)
     configuration, faults = Configuration(version="4.3.1"), recorded.rows["faults"]
@@ -96,7 +96,7 @@ def test_offsets_that_rise_show_nothing(sends: Sequence[str]) -> None:
     assert again(*sends) is None
 
 
-def test_where_no_leader_was_ever_seen_it_is_of_no_term() -> None:
+def test_a_later_write_belongs_to_no_term_if_no_leader_was_reported() -> None:
     found = again("send a ok @5 t1..2", "send b ok @3 t5..6", led=["saw b1 @0..60 leader=-1 epoch=0 isr=1,2"])
     assert gone(found, 5, 2) == GoneBy(-1, 6 * SECOND)
 
@@ -184,22 +184,22 @@ def test_the_epoch_that_it_was_read_with_tells_which_term_had_begun(
     [("t11.1..13", 0), ("t11.1..27.9", 0), ("t11.1..28", 1), ("t11..28", 0), ("t10.9..28", 0)],
     ids=["while nobody led", "just before the next", "as it may have begun", "in the last moment", "before that"],
 )
-def test_where_the_leader_before_was_killed_the_next_one_had_begun(x: str, term: int) -> None:
+def test_a_write_acknowledged_after_a_leader_was_killed_may_be_of_the_next_term(x: str, term: int) -> None:
     """b1 is killed at 10 s, b2 seen to lead at 30 s."""
     led = ["saw b1 @0..9 leader=1 epoch=0 isr=1", "saw b2 @0..29 leader=1 epoch=0 isr=1", "fault k b1 10..60 kind=kill"]
     found = again(*RISING[:7], f"send x ok @5 {x}", led=[*led, "saw b2 @30..60 leader=2 epoch=1 isr=2"])
     assert gone(found, 5, 7.5) == GoneBy(term, int(float(x.split("..")[1]) * SECOND))
 
 
-def test_what_is_gone_and_has_no_known_place_or_time_tells_nothing() -> None:
-    """x is told as gone, without one of them, as an imported history may."""
+def test_a_lost_write_without_an_offset_or_a_time_tells_nothing() -> None:
+    """x is gone, and lacks one of these columns, as in an imported history."""
     for lacks in ("sent_ns", "acknowledged_ns", "offset"):
         found = again(*RISING[:7], "send x ok @5 t19.5..20.5", led=_BOTH, gone=[("x", 0)], log=_LOG, lacks=lacks)
         assert gone(found, 5, 7.5) == GoneBy(1, int(20.5 * SECOND))
 
 
 def test_a_later_leader_that_was_seen_first_had_begun() -> None:
-    """Only b2 knows of the epoch between, and tells it late."""
+    """Only b2 knows of the epoch between, and reports it late."""
     led = ["saw b1 @0..24 leader=1 epoch=0 isr=1", "saw b1 @25..60 leader=1 epoch=2 isr=1"]
     led.append("saw b2 @30 leader=2 epoch=1 isr=2")
     assert gone(again(*RISING[:7], "send x ok @5 t25.1..26", led=led), 5, 7.5) == GoneBy(2, 26 * SECOND)
@@ -241,7 +241,7 @@ def test_of_several_the_one_of_the_earliest_leader_counts() -> None:
     ids=["while nothing else happened", "soon after", "sent before", "above", "in the same slice", "in a later slice"],
 )
 def test_one_that_falls_shows_that_while_nothing_else_happened(x: str, slices: int, shows: bool) -> None:
-    """Nobody told anything new from 0 s to 10 s."""
+    """No broker reported anything new from 0 s to 10 s."""
     found = again(*RISING[:3], x, slices=slices)
     assert (found is not None and gone(found, 3, 3.5) is not None) == shows
 
@@ -316,7 +316,7 @@ def test_of_those_that_were_sent_in_the_same_slice_each_tells_of_its_own_offset_
     assert gone(found, 8, 9.6) == GoneBy(0, int(by * SECOND))
 
 
-def test_what_is_kept_of_many_writes_shows_what_all_of_them_do() -> None:
+def test_the_writes_that_are_kept_show_the_same_as_all_writes() -> None:
     random = Random(1)
     for _ in range(20):
         writes = [(random.randrange(1, 12), random.randrange(25), random.randrange(1, 8)) for _ in range(60)]

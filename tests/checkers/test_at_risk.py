@@ -31,7 +31,7 @@ def acknowledged(*bins: tuple[float, float, int]) -> Timeline:
 
 
 def isr(observer: str, since: float, until: float, leader: int, *brokers: int, epoch: int = 0) -> list[dict[str, Any]]:
-    """What a broker told each second, and at the end."""
+    """What a broker reported each second, and at the end."""
     ats = [*np.arange(since, until), until]
     reported = {"topic": OF[0], "partition": OF[1], "leader": leader, "leader_epoch": epoch, "isr": list(brokers)}
     return [{"observer": observer, "at_ns": int(at * SECOND), "replicas": [1, 2, 3], **reported} for at in ats]
@@ -86,7 +86,7 @@ def risked(
         ([fault(8, 8, kind="elect", evidence=json.dumps({"topic": "t", "partition": 1}))], {}),
     ],
 )
-def test_what_is_acknowledged_while_a_fault_of_a_replica_is_in_force_is_at_risk(
+def test_writes_acknowledged_while_a_fault_hits_a_replica_are_at_risk(
     faults: list[dict[str, Any]], found: dict[int, int]
 ) -> None:
     assert risked(WHOLE, *faults) == found
@@ -133,7 +133,7 @@ def test_with_zookeeper_any_broker_may_decide() -> None:
 
 
 def test_it_is_counted_by_the_brokers_of_every_isr_from_its_sending_until_a_second_after() -> None:
-    # The ISR was last seen whole at 10 s: a second after what was acknowledged at 9 s.
+    # The ISR was last seen whole at 10 s: a second after the acknowledgement at 9 s.
     assert risked(SHRUNK, fault(5, 20, "b1")) == {1: 11, 3: 4}
     late = acknowledged((8.7, 8.99, 1), (8.7, 9.01, 1))
     assert risked(SHRUNK, fault(5, 20, "b1"), own=late) == {1: 1, 3: 1}
@@ -175,14 +175,14 @@ def test_a_leader_that_was_deposed_long_ago_had_to_have_none_of_what_was_sent_si
     assert risked(LED, fault(19, 30, "b3"), own=LATE, acks="1") == {}
 
 
-def test_what_was_sent_while_a_replica_was_in_sync_is_at_risk_though_it_left_before_the_fault() -> None:
+def test_a_write_is_at_risk_if_a_replica_was_in_sync_at_its_send_and_left_before_the_fault() -> None:
     """A report counts for 3 s: b3 may have been in the ISR until 5 s."""
     pending = acknowledged((5.0, 20, 1), (5.01, 20, 1))
     assert risked(LEFT, fault(19, 30, "b3"), own=pending) == {2: 1}
 
 
 def test_a_wiped_replica_may_still_have_what_it_had_when_it_left() -> None:
-    """Not what was sent after 5 s, when it may have been in the ISR last."""
+    """b3 may have been in the ISR until 5 s: writes that were sent later are not at risk."""
     own = acknowledged((1, 1.5, 1), (2.5, 3.5, 1), (4.9, 5.2, 1), (5.1, 5.3, 1), (20, 21, 1))
     assert risked(LEFT, fault(19, 30, "b3", kind="wipe"), own=own) == {2: 3}
     assert risked(LEFT, fault(19, 30, "b3"), own=own) == {}
@@ -202,7 +202,7 @@ def test_it_is_in_sync_until_another_report_says_otherwise() -> None:
     silent = isr("b1", 0, 2, 1, 1, 2, 3) + isr("b1", 19.5, 100, 1, 1, 2)
     own = acknowledged((1, 1.5, 1), (20, 21, 1))
     assert risked(silent, fault(19, 30, "b3"), own=own) == {2: 1}
-    # b2 told otherwise all the time.
+    # b2 reported another ISR all the time.
     assert risked(silent + isr("b2", 0, 100, 1, 1, 2), fault(19, 30, "b3"), own=own) == {}
 
 
@@ -223,13 +223,13 @@ def test_the_leader_s_word_counts_and_no_stale_one() -> None:
     assert risked(isr("b3", 0, 100, 1, 1, 2, 3), fault(20, 25, "b1")) == {3: 5}
 
 
-def test_what_one_tells_who_was_cut_off_is_not_known() -> None:
+def test_the_isr_is_unknown_if_only_an_isolated_broker_reported_it() -> None:
     stale = isr("b3", 0, 100, 1, 1, 2, 3)
     assert risked(stale, fault(20, 25, "b3", kind="isolate")) == {NOT_KNOWN: 5}
 
 
-def test_where_two_lead_the_fewest_of_either_count() -> None:
-    """b1 was last heard at 22 s: its ISR is known of what was acknowledged up to a second before."""
+def test_with_two_leaders_the_smaller_isr_counts() -> None:
+    """b1 was last heard at 22 s: its ISR is known for writes that were acknowledged up to 21 s."""
     both = isr("b1", 0, 22, 1, 1) + isr("b2", 20, 100, 2, 2, 3, epoch=1)
     assert risked(both, fault(15, 30, "b1")) == {1: 6, 2: 9}
 

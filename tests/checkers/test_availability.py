@@ -106,7 +106,7 @@ def test_a_stretch_runs_from_one_acknowledgement_to_the_next_while_a_write_is_pe
     )
 
 
-def test_where_nothing_was_pending_it_begins_with_the_next_attempt() -> None:
+def test_a_stretch_begins_with_the_next_attempt_if_no_write_is_pending() -> None:
     assert certain_stretches(line(acked(1, 4), acked(12, 15))) == [Stretch(1, 4, True), Stretch(12, 15, True)]
 
 
@@ -125,7 +125,7 @@ def test_the_last_stretch_ends_with_the_last_attempt() -> None:
     assert certain_stretches(line(acked(1, 4), failed(2, 18))) == [Stretch(1, 4, True), Stretch(4, 18, False)]
 
 
-def test_where_nothing_is_ever_acknowledged_it_lasts_throughout() -> None:
+def test_a_stretch_covers_the_whole_run_if_nothing_is_acknowledged() -> None:
     assert certain_stretches(line(failed(1, 9), failed(2, 15))) == [Stretch(1, 15, False)]
 
 
@@ -163,7 +163,7 @@ def test_after_a_failure_the_next_attempt_counts_whether_or_not_it_lived_to_see_
     ]
 
 
-def test_where_all_writes_died_nobody_awaited_more() -> None:
+def test_a_stretch_ends_when_all_pending_writes_are_abandoned() -> None:
     assert certain_stretches(line(abandoned=[(1, 5), (8, 9)])) == [Stretch(1, 5, False), Stretch(8, 9, False)]
 
 
@@ -244,8 +244,8 @@ def test_a_chart_has_at_most_600_buckets(seconds: int, bucket: int) -> None:
     [([-1e-9], [1]), ([-3], [1]), ([-3, 2], [1, 0, 1])],
     ids=["unknown", "before", "before and after"],
 )
-def test_what_happened_before_the_origin_is_in_the_first_bucket(seconds: list[float], chart: list[int]) -> None:
-    """Jepsen tells -1 where it knows no time."""
+def test_acknowledgements_before_the_origin_are_in_the_first_bucket(seconds: list[float], chart: list[int]) -> None:
+    """Jepsen writes -1 if it does not know the time."""
     ends = (int(at * SECOND) for at in seconds)
     assert per_bucket(line(*(acked(at, at) for at in ends), bin_ns=SECOND), SECOND) == (SECOND, chart)
 
@@ -303,7 +303,7 @@ def test_availability_of_a_history(spark: SparkSession, tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_where_the_order_within_a_bin_decides_the_longest_possible_stretch_is_reported(
+def test_the_longest_possible_stretch_is_reported_if_the_order_in_a_bin_is_unknown(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     history = by_hand(
@@ -311,7 +311,7 @@ def test_where_the_order_within_a_bin_decides_the_longest_possible_stretch_is_re
     )
     write(tmp_path, [history])
     service = availability(History.read(tmp_path, spark))
-    # What was sent when b was is not kept: 1 ms of a bin of 10 ms.
+    # The time of b within its bin is not kept: 1 ms of 10 ms.
     assert service["longest_unavailable"] == stretch(2.001, 8, ended=True)
     assert service["partitions"][0]["at_most_ns"] == 6 * SECOND
     assert service["after_faults"][0]["at_most_after_heal_ns"] == 6 * SECOND
@@ -395,7 +395,7 @@ def test_a_transaction_that_is_aborted_is_no_unavailability(spark: SparkSession,
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(("level", "number"), [("read_committed", 2), ("read_uncommitted", 3)])
-def test_what_had_to_last_of_a_transaction_is_what_was_committed(
+def test_aborted_writes_do_not_count_as_acknowledged_with_read_committed(
     level: str, number: int, spark: SparkSession, tmp_path: Path
 ) -> None:
     transactions = ("txn 1 commit ok 0..3..4", "txn 2 abort ok 5..8..9")

@@ -101,7 +101,7 @@ def test_only_the_range_that_has_a_late_copy_is_not_excused(
     assert _standing(tmp_path, ACKNOWLEDGED_ELSEWHERE, MOVED, _ruled(Standing.PERMITTED, first, last)) == [standing]
 
 
-def test_what_is_undecided_besides_stays_so(tmp_path: Path) -> None:
+def test_an_undecided_range_stays_undecided_beside_one_with_a_late_copy(tmp_path: Path) -> None:
     ranges = _ruled(Standing.PERMITTED), _ruled(Standing.UNDECIDED)
     found = _standing(tmp_path, ACKNOWLEDGED_ELSEWHERE, MOVED, *ranges)
     assert found == [Standing.VIOLATION, Standing.UNDECIDED]

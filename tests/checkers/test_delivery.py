@@ -914,7 +914,7 @@ def found_in(run: Path, histories: list[HandHistory]) -> list[Sets]:
 
 
 def by_case(run: Path, cases: list[Case]) -> dict[str, Sets]:
-    """What was found in each case, of a run that has all of them."""
+    """The anomalies of each case; all cases are judged as one run."""
     return dict(zip((one.says for one in cases), found_in(run, hand_histories(cases)), strict=True))
 
 
@@ -929,11 +929,11 @@ def judged(of_corpus: Callable[[str], Judged]) -> dict[str, Sets]:
 
 
 @pytest.mark.parametrize("one", [*CASES, *PARTIAL, *GROUPED], ids=lambda one: one.says)
-def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
+def test_each_case_has_exactly_its_anomalies(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
 
 
-#: What nothing but the anomaly itself makes suspicious: not to be judged beside other histories.
+#: Histories that only the anomaly itself makes suspicious: they are judged alone.
 ALONE = [
     case(
         "a record that the final read found under another key",
@@ -969,7 +969,7 @@ ALONE = [
 
 @pytest.mark.parametrize("one", ALONE, ids=lambda one: one.says)
 @pytest.mark.long
-def test_what_is_found_where_nothing_else_is_suspicious(one: Case, of_corpus: Callable[[str], Judged]) -> None:
+def test_each_case_judged_alone_has_exactly_its_anomalies(one: Case, of_corpus: Callable[[str], Judged]) -> None:
     run = of_corpus(f"by hand alone {ALONE.index(one)}").run
     assert found_in(run, hand_histories([one])) == [one.found]
 
@@ -1005,14 +1005,14 @@ def _misplaced(run: Path, spark: SparkSession) -> list[dict[str, Any]]:
     return pq.read_table(kept).to_pylist() if kept.exists() else []
 
 
-#: Where every send has one key, and every read: the footers alone tell it.
+#: If all sends share one key, and all reads do, the footers suffice.
 @pytest.mark.parametrize(
     ("sent", "read", "found"),
     [("k1", "k2", True), ("k1", "keyless", True), ("", "k1", True), ("k1", "k1", False), ("", "", False)],
 )
 @pytest.mark.parametrize("also", ["", "live a @0"], ids=["found", "read"])
 @pytest.mark.heavy
-def test_where_all_keys_are_the_same_what_was_sent_is_compared_with_what_was_read(
+def test_a_key_that_all_reads_share_is_compared_with_the_key_of_the_sends(
     sent: str, read: str, found: bool, also: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     reads = [f"{line} {read}" for line in ("final a @0", also) if line]
@@ -1041,7 +1041,7 @@ def test_a_record_that_was_sent_twice_may_be_under_any_of_its_keys(spark: SparkS
     assert {(row["offset"], row["key"]) for row in _misplaced(tmp_path, spark)} == {(3, "k3")}
 
 
-def test_what_is_misplaced_says_where_it_belongs_and_under_which_key(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_misplaced_record_says_where_it_belongs_and_under_which_key(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a info k1 p2", "final a @7 k2 p1", "live a @7 k2 p1 t9", "end 0..8 p1")])
     [row] = _misplaced(tmp_path, spark)
     assert (row["topic"], row["partition"], row["offset"], row["key"]) == ("trial", 1, 7, "k2")
@@ -1061,8 +1061,8 @@ def test_of_a_history_that_does_not_tell_the_keys_of_reads_no_key_is_asked(spark
 
 
 @pytest.mark.heavy
-def test_what_is_lost_says_under_which_epoch_a_consumer_was_given_it(spark: SparkSession, tmp_path: Path) -> None:
-    """Where it was acknowledged, whole, and under one epoch alone."""
+def test_a_lost_record_says_in_which_epoch_a_consumer_read_it(spark: SparkSession, tmp_path: Path) -> None:
+    """Only if it was read at its acknowledged offset, intact, and in one epoch only."""
     sends = [f"send {name} ok @{n}" for n, name in enumerate("abcdefg")]
     given = ["live a @0 e3", "live a @0 e3", "live c @7 e3", "live d @3", "live e @4 e3 damaged", "live f @5 e3"]
     given += ["live f @5 e4", "live g @6 e5 p1", "live f @9 e4"]
@@ -1074,7 +1074,7 @@ def test_what_is_lost_says_under_which_epoch_a_consumer_was_given_it(spark: Spar
 
 
 @pytest.mark.heavy
-def test_what_is_damaged_where_it_was_acknowledged_survived_and_elsewhere_it_did_not(
+def test_a_damaged_record_survives_only_at_the_offset_of_its_acknowledgement(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     damaged = ("send a ok @0", "final a @0 damaged", "send b ok @1", "final b @2 damaged", "send c info")
@@ -1084,7 +1084,7 @@ def test_what_is_damaged_where_it_was_acknowledged_survived_and_elsewhere_it_did
     assert {one.checker.anomaly.name: one.count for one in found} == {"lost": 1, "corrupted": 3}
 
 
-#: Of a log that is compacted: what it had at another offset, and what only one of a leader and its follower still has.
+#: Of a compacted log: records at another offset, and records that only the leader or only its follower still has.
 ELSEWHERE = ("send a ok @0", "live a @0", "final a @1", "end 0..2")
 ONE_HAS_IT = {
     "the follower": ("final a @0", "final c @2", "replica a @0 r1", "replica b @1 r1", "replica c @2 r1"),
@@ -1132,7 +1132,7 @@ def test_compaction_moves_no_record_to_another_s_place(
 
 
 @pytest.mark.heavy
-def test_what_retention_may_have_deleted_makes_a_run_unknown(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_precondition_counts_the_writes_that_retention_may_have_deleted(spark: SparkSession, tmp_path: Path) -> None:
     """An acknowledged write without an offset is not in the log, whose start retention moved; its twin's is known."""
     for of, offset, says in (
         ("one", "", "2 acknowledged writes without an offset may have been deleted"),

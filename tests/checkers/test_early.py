@@ -57,7 +57,7 @@ def reported(high: Callable[[int], int | None], by: str = "b1", epoch: int = 0) 
         *("a report before it", "it rose", "no high watermark", "a follower's", "none since"),
     ],
 )
-def test_what_its_leader_reported_as_not_committed_is_not_permitted(
+def test_a_loss_is_undecided_if_the_leader_reported_the_record_as_uncommitted(
     sent: str, reports: list[str], standing: Standing
 ) -> None:
     assert decided(f"send r ok @5 t{sent}", *reports, *CUT_OFF, **UNCLEAN).standing is standing
@@ -73,7 +73,7 @@ def test_that_is_said_and_no_neighbour_takes_it_along() -> None:
     assert (perhaps.standing, perhaps.may_have) == (UNDECIDED, {1})
 
 
-def test_what_was_acknowledged_in_between_is_decided_apart() -> None:
+def test_records_acknowledged_between_two_reports_are_judged_apart() -> None:
     recorded = evidence(by_hand("send r ok @5 t13..14", *reported(lambda at: 3 if at < 17 else 6), *CUT_OFF), **UNCLEAN)
 
     def key(until: float) -> tuple[object, ...]:

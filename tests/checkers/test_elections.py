@@ -1,4 +1,4 @@
-"""What is known of elections: when each term began and ended, whose word tells its ISR, and what nobody told.
+"""What is known of elections: when each term began and ended, which reports show its ISR, and what no report shows.
 
 Each rule with the histories that it must not reach.
 """
@@ -58,13 +58,13 @@ def test_only_what_is_long_of_a_silence_counts_and_only_before_the_next_terms() 
 
 
 @pytest.mark.parametrize(("epoch", "from_s", "is_fresher"), [(1, 10, True), (0, 10, False), (0, 16, True)])
-def test_what_another_reported_of_a_later_epoch_or_since_is_fresher(epoch: int, from_s: int, is_fresher: bool) -> None:
+def test_a_report_of_a_later_epoch_or_time_is_fresher(epoch: int, from_s: int, is_fresher: bool) -> None:
     current, other = Span("b1", *TRIAL, 0, 15, 1, 0, (1, 2)), Span("b2", *TRIAL, from_s, 20, 2, epoch, (2,))
     assert fresher(other, current) is (other if is_fresher else current)
 
 
 def silent_before(killed: str = "25", first: str = "0..20") -> list[str]:
-    """b1 was alone in the ISR when it was last told, at 20 s; nobody told anything until b2 led, at 26 s."""
+    """b1 was alone in the ISR in the last report, at 20 s; the next report says that b2 leads, at 26 s."""
     return [
         *saw("b1,b2,b3", first, 1, 0, "1"),
         f"fault killed b1 {killed}..60 kind=kill",
@@ -83,7 +83,9 @@ def silent_before(killed: str = "25", first: str = "0..20") -> list[str]:
     ],
     ids=["it may have it", "its leader was dead", "a clean election perhaps", "a clean election never"],
 )
-def test_who_may_have_joined_the_isr_in_a_silence(settings: dict[str, Any], killed: str, standing: Standing) -> None:
+def test_a_broker_may_have_joined_the_isr_in_a_silence(
+    settings: dict[str, Any], killed: str, standing: Standing
+) -> None:
     assert decided("send r ok @5 t10..11", *silent_before(killed), **settings).standing is standing
 
 
@@ -131,12 +133,12 @@ def dead_before(down: str = "b2 16..25 kind=kill", more: Sequence[str] = ()) -> 
         *("in vain", "perhaps", "cut off", "it came back before the other"),
     ],
 )
-def test_who_was_down_in_a_silence_joined_no_isr(lines: list[str], standing: Standing) -> None:
+def test_a_broker_that_was_down_in_a_silence_joined_no_isr(lines: list[str], standing: Standing) -> None:
     assert decided("send r ok @5 t10..11", *lines, **UNCLEAN).standing is standing
 
 
 def alone_since(cut: str, isr: str = "1") -> list[str]:
-    """b1 told of the ISR 1,2,3 until 10 s, and from 11 s on that it was in it alone; b2 leads since 26 s."""
+    """b1 reported the ISR 1,2,3 until 10 s, and itself alone from 11 s on; b2 leads since 26 s."""
     return [
         *saw("b1,b2,b3", "0..10", 1, 0, "1,2,3"),
         *saw("b1,b2,b3", "11..20", 1, 0, isr),
@@ -182,8 +184,8 @@ def alone_since(cut: str, isr: str = "1") -> list[str]:
         *("alone", "its leader alone", "alone without controllers", "alone, nobody knows of what"),
     ],
 )
-def test_who_was_cut_from_its_leader_all_the_while_was_in_no_isr_that_had_it(cut: str, standing: Standing) -> None:
-    """r was sent at 8 s, and committed by 12 s; nobody saw whether b2 was in the ISR then."""
+def test_a_broker_cut_from_its_leader_was_in_no_isr_that_had_the_record(cut: str, standing: Standing) -> None:
+    """r was sent at 8 s, and committed by 12 s; no report shows whether b2 was in the ISR then."""
     assert decided("send r ok @5 t8..12", *alone_since(cut), **UNCLEAN).standing is standing
 
 
@@ -203,7 +205,7 @@ def test_who_was_cut_from_its_leader_all_the_while_was_in_no_isr_that_had_it(cut
         *("from clients", "only the leader was dead"),
     ],
 )
-def test_who_asked_its_leader_nothing_joined_no_isr(faults: Sequence[str], standing: Standing) -> None:
+def test_a_broker_that_could_not_fetch_from_its_leader_joined_no_isr(faults: Sequence[str], standing: Standing) -> None:
     """b1 wrote r alone at 15 s; b2, which was not in the ISR, is elected, though none may be that is not."""
     lines = [*saw("b1", "0..20", 1, 0, "1,3"), *saw("b2,b3", "0..25", 1, 0, "1,3"), *(f"fault {f}" for f in faults)]
     lines += [*saw("b2,b3", "26..60", 2, 1, "2,3"), *CUT]
@@ -223,7 +225,9 @@ def test_a_broker_that_was_in_every_reported_isr_must_have_had_it_cut_off_or_not
     [("from=b1 to=b2", 1, {2, 3}), ("from=b1,b3 to=b2", 1, {3}), ("from=b1,b3 to=b2", 2, {2, 3})],
     ids=["not from the next leader", "from that, too", "from whoever led in between nobody knows"],
 )
-def test_who_was_cut_from_its_leader_may_have_got_it_from_the_next(cut: str, epoch: int, unknown: set[int]) -> None:
+def test_a_broker_cut_from_its_leader_may_have_the_record_from_the_next_leader(
+    cut: str, epoch: int, unknown: set[int]
+) -> None:
     """b1 wrote r at 8 s, and was killed; b3 has it, leads since 10 s, and gave it to a consumer at 12 s."""
     lines = [
         *saw("b1", "0..8", 1, 0, "1,2,3"),
@@ -241,10 +245,10 @@ def test_who_was_cut_from_its_leader_may_have_got_it_from_the_next(cut: str, epo
 
 
 @pytest.mark.parametrize(("least", "standing"), [(1, PERMITTED), (2, UNDECIDED)])
-def test_where_too_few_could_have_fetched_it_one_of_the_others_may_have_been_in_sync(
+def test_if_too_few_brokers_could_fetch_the_record_another_may_have_been_in_sync(
     least: int, standing: Standing
 ) -> None:
-    """Two had to have it. It was acknowledged too early, or the cut, or who killed them, did less than is told."""
+    """Two brokers had to have r. It was acknowledged too early, or the cut or the kill did less than was recorded."""
     dead = [
         *saw("b1", "0..10", 1, 0, "1,2,3"),
         *saw("b2,b3", "0..4", 1, 0, "1,2,3"),
@@ -261,7 +265,7 @@ def test_where_too_few_could_have_fetched_it_one_of_the_others_may_have_been_in_
         assert found.unknown == (frozenset({2, 3}) if least == 2 else frozenset())
 
 
-def test_what_was_sent_while_the_cut_was_being_made_is_not_judged_as_what_was_sent_after_it() -> None:
+def test_records_sent_while_a_cut_was_being_made_are_judged_apart() -> None:
     recorded = by_hand(*alone_since("5..15 from=b1 to=b2,b3 plane=all"))
     [row, *_] = recorded.rows["faults"]
     row |= {"injecting_ns": 5 * SECOND, "injected_ns": 8 * SECOND, "healing_ns": 13 * SECOND, "healed_ns": 15 * SECOND}
@@ -274,8 +278,7 @@ def test_what_was_sent_while_the_cut_was_being_made_is_not_judged_as_what_was_se
 
 
 def shrank(*down: str) -> list[str]:
-    """acks=1; b1 told of the ISR 1,2,3 until 12 s, and then that it was in it alone and r was committed; b2 leads since
-    26 s."""
+    """acks=1; b1 reported the ISR 1,2,3 until 12 s, and then itself alone, with r committed; b2 leads since 26 s."""
     return [
         *saw("b1,b2,b3", "0..7", 1, 0, "1,2,3"),
         *saw("b1,b3", "8..12", 1, 0, "1,2,3"),
@@ -301,12 +304,12 @@ def shrank(*down: str) -> list[str]:
     ],
     ids=["up", "dead", "it died later", "it came back", "another", "halted: an answer may wait for it", "in vain"],
 )
-def test_who_was_dead_since_before_it_was_sent_has_not_fetched_it(down: list[str], standing: Standing) -> None:
+def test_a_broker_dead_since_before_the_send_has_not_fetched_the_record(down: list[str], standing: Standing) -> None:
     assert decided("send r ok @5 t10..11", *shrank(*down), acks="1", **UNCLEAN).standing is standing
 
 
-def test_who_was_dead_and_still_in_every_isr_must_have_had_it() -> None:
-    """It cannot: but then it was acknowledged too early, which nothing permits."""
+def test_a_dead_broker_that_stays_in_every_isr_must_have_had_the_record() -> None:
+    """It cannot have it: then r was acknowledged too early, which nothing permits."""
     lines = [
         *saw("b1,b3", "0..20", 1, 0, "1,2"),
         *saw("b2", "0..7", 1, 0, "1,2"),
@@ -349,7 +352,7 @@ def test_after_an_election_by_hand_a_clean_one_is_of_one_that_has_what_that_lead
     assert decided("send r ok @5 t10..11", *lines, unclean_election=False).standing is standing
 
 
-def test_who_was_elected_again_may_have_lacked_it_the_first_time() -> None:
+def test_a_broker_elected_twice_may_have_lacked_the_record_the_first_time() -> None:
     """r was acknowledged while the ISR shrank to b1; b2 led, then b3, which had lost its disk, then b2 again: both of
     these past a broker of the ISR that no fault hit, so that they permit nothing."""
     lines = [
@@ -420,7 +423,7 @@ def test_a_wiped_disk_of_a_dead_broker_that_is_reported_in_the_isr_stays_empty(
 
 
 def reported_by_one(isr: str, *cut: str) -> list[str]:
-    """b3 alone reported who was in sync when r was acknowledged; b2 leads since 26 s."""
+    """Only b3 reported the ISR when r was acknowledged; b2 leads since 26 s."""
     return [
         *saw("b1,b2", "0..8", 1, 0, isr),
         *saw("b3", "0..19", 1, 0, isr),
@@ -446,7 +449,7 @@ def reported_by_one(isr: str, *cut: str) -> list[str]:
     ],
     ids=["heard", "cut off", "its controller cut off", "slow", "in vain", "long before", "just before", "another"],
 )
-def test_who_may_not_have_heard_proves_of_nobody_that_it_was_in_sync(lines: list[str], standing: Standing) -> None:
+def test_a_broker_that_may_be_behind_proves_no_broker_in_sync(lines: list[str], standing: Standing) -> None:
     assert decided("send r ok @5 t11..12", *lines, **UNCLEAN).standing is standing
 
 
@@ -462,10 +465,8 @@ def test_nor_that_it_was_not(cut: list[str], standing: Standing) -> None:
     [([], UNDECIDED), (["fault cut b3 13.5..24 kind=isolate"], PERMITTED)],
     ids=["heard", "cut off"],
 )
-def test_what_one_tells_who_was_cut_off_does_not_count_against_what_others_tell(
-    cut: list[str], standing: Standing
-) -> None:
-    """b1 died right after it acknowledged r alone; b4 tells the ISR 1 since 14 s, b3 still the whole."""
+def test_the_report_of_an_isolated_broker_does_not_contradict_the_others(cut: list[str], standing: Standing) -> None:
+    """b1 died right after it acknowledged r alone; b4 reports the ISR 1 since 14 s, b3 still 1,2,3."""
     lines = [
         *saw("b1,b4", "0..13", 1, 0, "1,2,3"),
         *saw("b3", "0..24", 1, 0, "1,2,3"),
@@ -480,7 +481,7 @@ def test_what_one_tells_who_was_cut_off_does_not_count_against_what_others_tell(
 
 
 def nothing_took_it(until: str, *more: str) -> list[str]:
-    """The log ends below r, and b1 led with the whole ISR for as long as anybody told."""
+    """The log ends below r, and b1 led with the whole ISR until the last report."""
     return [
         *saw("b1,b2,b3", f"0..{until}", 1, 0, "1,2,3"),
         *more,
@@ -534,7 +535,7 @@ def test_an_empty_disk_may_have_been_elected_unseen() -> None:
 
 
 def test_one_that_tells_late_is_not_another_that_left_and_joined() -> None:
-    """b1 told nothing; b2's disk was wiped at 20 s; b4 was first heard when b3 had told that b2 had left the ISR."""
+    """b1 reported nothing; b2's disk was wiped at 20 s; b4 first reported when b3 had reported that b2 left the ISR."""
     lines = emptied(
         *saw("b3", "0..22", 1, 0, "1,2,3"),
         *saw("b3", "23..25", 1, 0, "1,3"),
@@ -580,7 +581,7 @@ def test_a_disk_that_was_wiped_in_flight_may_have_had_it_or_not() -> None:
     [("26", "t22..30", {2, 3}), ("26", "t22..25.5", {2}), ("30", "t22..34", {2})],
     ids=["in flight at the election", "acknowledged before anybody told of it", "nobody told anything for long"],
 )
-def test_what_was_sent_before_a_term_was_appended_in_it_by_the_isr_that_was_elected_with_it(
+def test_a_record_in_flight_at_an_election_is_with_the_isr_of_the_new_term(
     since: str, when: str, must: set[int]
 ) -> None:
     """b1 was killed at 20 s; b2 led since with b3 in sync, which leads next, and lacks r."""
@@ -638,7 +639,7 @@ def test_of_a_soak_each_record_is_decided_without_a_walk_through_all_faults_and_
 
 
 def test_a_leader_that_tells_nothing_any_more_acknowledges_nothing_any_more() -> None:
-    """b1 is cut off at 20 s, and nobody hears of it again: what is acknowledged at 40 s is b2's."""
+    """b1 is cut off at 20 s, and never reported again: a record that is acknowledged at 40 s is b2's."""
     cut = "fault c b1 20.. kind=isolate clients=cut"
     seen = [
         cut,
@@ -681,7 +682,7 @@ def test_a_leader_may_have_asked_for_a_wider_isr_that_the_controller_gave_it_lat
 
 
 @pytest.mark.parametrize("asked", [(), ("fault c c1 9..21 kind=pause",)])
-def test_what_was_committed_is_with_whoever_joined_the_isr_since(asked: Sequence[str]) -> None:
+def test_a_broker_that_joined_the_isr_later_has_all_committed_records(asked: Sequence[str]) -> None:
     lines = [*saw("b1,b3", "0..20", 1, 0, "1,3"), *asked, "fault k b1 20.5..60 kind=kill", *CUT]
     lines += [*saw("b2", "0..21", 1, 0, "1,3"), *saw("b2,b3", "22..60", 2, 1, "2,3")]
     assert decided("send r ok @5 t10.1..10.2", *lines, unclean_election=False).standing is VIOLATION
@@ -782,7 +783,7 @@ def test_a_leader_that_is_cut_off_goes_on_acknowledging_to_clients_that_reach_it
 def test_a_leader_that_was_silent_may_acknowledge_once_more_when_it_answers_again(
     when: str, reported: int | None, fault: str, leaders: set[int]
 ) -> None:
-    """With acks=1 a deposed leader answers what had come to it before it learns that b2 leads."""
+    """With acks=1 a deposed leader answers the requests that reached it before it learns that b2 leads."""
     seen = [
         *saw("b1", "0..20", 1, 0, "1,2,3"),
         *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
@@ -891,7 +892,7 @@ def test_a_leader_whom_nobody_reported_may_acknowledge_once_more(when: str, faul
         "nor in one of two",
     ],
 )
-def test_what_was_sent_before_the_first_report_may_be_of_an_earlier_leader_where_its_epoch_shows_one(
+def test_a_record_sent_before_the_first_report_may_be_of_an_earlier_leader(
     when: str, epoch: int, more: Sequence[str], standing: Standing
 ) -> None:
     seen = [*saw("b1,b2,b3", "10..60", 2, epoch, "1,2,3"), *more]
@@ -919,10 +920,10 @@ def test_what_was_sent_before_the_first_report_may_be_of_an_earlier_leader_where
         "paused no more",
     ],
 )
-def test_who_led_before_the_first_report_may_go_on_until_it_knows_of_the_next(
+def test_a_leader_before_the_first_report_may_go_on_until_it_knows_its_successor(
     when: str, b2: Sequence[str], standing: Standing, epoch: int | None
 ) -> None:
-    """Nobody reported anything before 10 s: b2 may have led, and is not heard."""
+    """No broker reported before 10 s: b2 may have led, and does not report."""
     log = ["final a @4 e1", "final c @5 e3", "final late @9 e3", "send late ok @9 t50..51", "end 0..10"]
     lines = [*saw("b1,b3", "10..60", 1, 3, "1,3"), *b2, *log]
     reported = [line if epoch else re.sub(r" e(poch=)?\d\b", "", line) for line in lines]
@@ -951,7 +952,7 @@ def test_without_epochs_the_first_term_had_begun_when_others_reported_no_other(
 
 @pytest.mark.parametrize(("over", "standing"), [("23", PERMITTED), ("22.9", VIOLATION)])
 def test_an_election_by_hand_made_the_term_that_began_within_a_lag_of_it(over: str, standing: Standing) -> None:
-    """The term of b2 began at 24 s or later: until 25 s others were told that b1 leads."""
+    """The term of b2 began at 24 s or later: until 25 s other brokers reported that b1 leads."""
     asked = f"fault e - 22..{over} unclean"
     assert decided(*LOST_ALONE, asked, unclean_election=False).standing is standing
 
@@ -962,7 +963,7 @@ def test_an_election_by_hand_made_the_term_that_began_within_a_lag_of_it(over: s
 def test_an_election_by_hand_made_a_term_that_nobody_reported_before_or_the_next(
     reported: str, standing: Standing
 ) -> None:
-    """b2, of the ISR, leads in epoch 1; at 31 s an election by hand makes b3 the leader, as is told from 32 s on."""
+    """b2, of the ISR, leads in epoch 1; at 31 s an election by hand makes b3 the leader, reported from 32 s on."""
     lines = [*saw("b1", "0..20", 1, 0, "1,2"), *saw("b2,b3", "0..25", 1, 0, "1,2"), "fault k b1 20..90 kind=kill"]
     lines += [
         *saw("b2", reported, 2, 1, "2"),
@@ -974,7 +975,7 @@ def test_an_election_by_hand_made_a_term_that_nobody_reported_before_or_the_next
     assert found.standing is standing
 
 
-#: b1 led, and nobody told anything after 20 s; b3 wrote from 7 on in an epoch of which nobody told.
+#: b1 led, and no broker reported after 20 s; b3 wrote from 7 on in an epoch that no broker reported.
 DIED = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), "fault c b1 22..40 kind=isolate"]
 WENT_ON = ["final a @6 e0", "final b @7 e3", "send late ok @8 t50..51", "end 0..9"]
 
@@ -996,7 +997,7 @@ WENT_ON = ["final a @6 e0", "final b @7 e3", "send late ok @8 t50..51", "end 0..
         *("a hole", "somebody told on"),
     ],
 )
-def test_what_was_acknowledged_after_the_last_report_may_be_of_an_unreported_leader(
+def test_a_record_acknowledged_after_the_last_report_may_be_of_an_unreported_leader(
     when: str, more: Sequence[str], settings: dict[str, Any], standing: Standing
 ) -> None:
     """The final log has b1's epoch beyond it: no election took it from b1, but another may have written it."""
@@ -1017,7 +1018,7 @@ def test_what_was_acknowledged_after_the_last_report_may_be_of_an_unreported_lea
     ],
     ids=["amid", "before", "shortly after", "after", "nobody led in that epoch", "nobody led in another"],
 )
-def test_what_was_acknowledged_around_an_unreported_epoch_may_be_of_its_leader(
+def test_a_record_acknowledged_near_an_unreported_epoch_may_be_of_its_leader(
     when: str, reported: Sequence[str], standing: Standing
 ) -> None:
     seen = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21..60", 2, 2, "2"), *reported]
@@ -1042,7 +1043,7 @@ def test_an_unclean_election_by_hand_that_nobody_saw_may_have_taken_it(asked: st
 
 
 def test_a_term_may_have_begun_in_a_silence_before_it_was_seen() -> None:
-    """Nobody tells anything from 20 s to 40 s: then b2 leads."""
+    """No broker reports from 20 s to 40 s: then b2 leads."""
     silent = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b2,b3", "40..60", 2, 1, "2,3")]
     [_, term] = evidence(by_hand(*silent), **ALONE).elections[TRIAL].terms
     assert term.begins_ns == 19 * SECOND
@@ -1061,7 +1062,7 @@ def test_a_term_may_have_begun_in_a_silence_before_it_was_seen() -> None:
 def test_an_isr_that_is_reported_by_a_broker_that_may_not_know_makes_nobody_a_holder(
     fault: list[str], standing: Standing
 ) -> None:
-    """b2 tells that b1 is alone in the ISR when r is written, and later nothing; b3 tells another ISR after that."""
+    """b2 reports b1 alone in the ISR when r is written, and nothing later; b3 reports another ISR after that."""
     seen = [*saw("b2", "0..13", 1, 0, "1"), *saw("b3", "14..25", 1, 0, "1,2,3"), *saw("b2,b3", "27..60", 2, 1, "2")]
     assert decided("send r ok @5 t10..11", *seen, *fault, *CUT, **UNCLEAN).standing is standing
 
@@ -1069,8 +1070,8 @@ def test_an_isr_that_is_reported_by_a_broker_that_may_not_know_makes_nobody_a_ho
 @pytest.mark.parametrize(
     ("last", "standing"), [(3, PERMITTED), (1, UNDECIDED)], ids=["one that lacked it", "who had it once"]
 )
-def test_who_led_again_between_two_that_lacked_it_saved_nothing(last: int, standing: Standing) -> None:
-    """b2, which lacks r, leads, then b1 again, which had it; then another, or b1 to the end."""
+def test_a_leader_between_two_leaders_without_the_record_does_not_save_it(last: int, standing: Standing) -> None:
+    """b2, without r, leads; then b1 again, which had r; then b3 without r, or b1 to the end."""
     seen = [
         *saw("b1,b2,b3", "0..20", 1, 0, "1"),
         "fault k b1 20..31 kind=isolate",
@@ -1084,7 +1085,7 @@ def test_who_led_again_between_two_that_lacked_it_saved_nothing(last: int, stand
     assert decided("send r ok @5 t10..11", *seen, *log, **UNCLEAN).standing is standing
 
 
-def test_what_went_with_all_disks_needs_no_place() -> None:
+def test_a_record_lost_with_all_disks_needs_no_offset() -> None:
     wiped = [
         *saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"),
         "fault w b1,b2,b3 21..24 kind=wipe",
@@ -1138,7 +1139,7 @@ def test_a_broker_that_was_just_healed_need_not_have_been_there_to_be_elected(fa
 def test_a_wiped_disk_is_not_filled_by_the_word_of_one_that_may_tell_of_before(
     fault: list[str], standing: Standing
 ) -> None:
-    """Only b3 told anything while b1 led: b2, whose disk was wiped at 20 s, joined the ISR at 22 s."""
+    """Only b3 reported while b1 led: b2, whose disk was wiped at 20 s, joined the ISR at 22 s."""
     lines = emptied(
         *saw("b3", "0..19", 1, 0, "1"),
         *saw("b3", "20..21", 1, 0, "1"),
@@ -1165,7 +1166,7 @@ def test_a_fault_of_several_nodes_may_be_healed_on_one_of_them_before() -> None:
     assert acting.up_ns(2, 16 * SECOND) == 20 * SECOND
 
 
-def test_where_an_older_epoch_goes_on_the_next_leader_took_it() -> None:
+def test_an_offset_that_holds_an_older_epoch_was_cut_by_the_next_leader() -> None:
     log = Log(np.array([0, 2, 4]), np.array([0, 8, 9]), np.array([7, 8, 9]), 10)
     assert log.cut(1, 5) == (True, 2)
     assert log.cut(3, 5) == (True, 4)
@@ -1241,7 +1242,7 @@ def test_whose_word_came_last_counts_whenever_it_began() -> None:
         assert known.seen_whole(0, 60 * SECOND, lambda observer, *_, of=behind: observer == of) is whole
 
 
-def test_who_reported_nothing_between_two_times_may_have_at_these() -> None:
+def test_a_silence_may_begin_and_end_with_a_report() -> None:
     lines = [*saw("b1", "0..5", 1, 0, "1"), *saw("b1", "15..20", 1, 0, "1"), *saw("b2", "0..20", 1, 0, "1")]
     known = evidence(by_hand(*lines)).elections[TRIAL]
     asked = [(5, 15), (4, 15), (5, 16), (20, 30), (19, 30), (-5, 0), (-5, 1)]
@@ -1284,8 +1285,8 @@ def test_without_epochs_two_may_first_say_in_the_same_instant_that_they_lead(b2:
 
 
 @pytest.mark.parametrize("more", [[], ["fault c c1 15..25 kind=kill"], ["fault s b2,b3 3..60 kind=slow plane=all"]])
-def test_who_tells_that_another_leads_does_not_lead(more: list[str]) -> None:
-    """b2, that leads in epoch 1, told until 25 s that b1 leads: nobody else's word is needed for that."""
+def test_a_broker_that_reports_another_leader_does_not_lead_itself(more: list[str]) -> None:
+    """b2, the leader of epoch 1, reported until 25 s that b1 leads: no other report is needed."""
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b2,b3", "21..25", 1, 0, "1"), *saw("b2,b3", "26..60", 2, 1, "2")]
     known = evidence(by_hand(*led, "fault k b1 20.2..90 kind=kill", *more)).elections[TRIAL]
     assert known.terms[1].begins_ns == 24 * SECOND
@@ -1303,7 +1304,7 @@ def test_who_tells_that_another_leads_does_not_lead(more: list[str]) -> None:
 def test_with_zookeeper_a_leader_that_is_late_may_tell_of_another(
     fault: list[str], controller: int, begins: int
 ) -> None:
-    """It hears first that it leads (LeaderAndIsr), and then what it tells (UpdateMetadata)."""
+    """It first hears that it leads (LeaderAndIsr), and then the metadata that it reports (UpdateMetadata)."""
     led = [*saw("b1,b2", "0..20", 1, 0, "1"), *saw("b2", "21..25", 1, 0, "1"), *saw("b2", "26..60", 2, 1, "2")]
     led = [f"{line} controller={controller}" for line in led]
     recorded = by_hand(*led, "fault k b1 20.2..90 kind=kill", *fault)
@@ -1316,9 +1317,7 @@ def test_with_zookeeper_a_leader_that_is_late_may_tell_of_another(
     [(0, 4, "1"), (0, 5, "1,2"), (10, 30, "1,2"), (11, 30, ""), (20, 40, "1,3"), (10, 20, "1,2"), (8, 9, "1,2")],
     ids=["before", "from then on", "until then", "after", "a later epoch of the leader", "another leader", "within"],
 )
-def test_who_is_reported_in_sync_between_two_times_is_in_an_isr_of_that_leader(
-    since: int, until: int, isr: str
-) -> None:
+def test_the_isrs_of_a_leader_between_two_times_include_every_reported_member(since: int, until: int, isr: str) -> None:
     lines = [*saw("b1", "0..4", 1, 0, "1"), *saw("b2", "5..10", 1, 0, "1,2"), *saw("b2", "12..19", 2, 1, "2")]
     lines += saw("b1", "31..40", 1, 2, "1,3")
     known = evidence(by_hand(*lines)).elections[TRIAL]

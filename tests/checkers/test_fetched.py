@@ -147,7 +147,7 @@ Lines = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Found:
-    """What was found of one anomaly in one history."""
+    """The rows of one anomaly in one history."""
 
     count: int
     standing: Standing
@@ -381,7 +381,9 @@ def test_an_acknowledgement_above_it_in_the_same_log_counts_for_what_vanished(
 
 
 @pytest.mark.long
-def test_what_a_member_of_a_group_held_shows_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_delivery_to_a_group_member_does_not_prove_that_an_election_spared_the_record(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lines = ["send z ok @0 t0..1", "send a ok @1 t4..5", "send f ok @1 t45..46", "live a @1 e0 r2 t40"]
     lines += ["final z @0 e0", "final f @1 e1", "end 0..2"]
     members: dict[str, Any] = {"consumer 102": {}}

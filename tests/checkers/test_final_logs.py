@@ -1,4 +1,4 @@
-"""The final logs as they were read: what they tell of what is missing from them, to the offset."""
+"""The final logs as they were read: what they show of missing records, to the offset."""
 
 from dataclasses import replace
 
@@ -77,7 +77,7 @@ def test_an_election_may_have_cut_a_log_where_later_epochs_stand_or_it_ends(
         *("at the end of its own", "behind its own", "where an older one goes on", "behind that", "later ones alone"),
     ],
 )
-def test_where_a_marker_may_stand_a_log_does_not_tell_that_an_election_cut_it(
+def test_a_log_shows_no_cut_where_a_transaction_marker_may_stand(
     log: Log, epoch: int | None, offset: int | None, tells: bool
 ) -> None:
     assert log.shows_cut(epoch, offset) is tells
@@ -96,7 +96,7 @@ def test_at_each_offset_one_epoch_stands_or_none_is_known() -> None:
     assert NOTHING.epochs_at(asked[:2]).tolist() == [NO_EPOCH, NO_EPOCH]
 
 
-def test_where_epochs_fall_along_the_log_one_is_known_where_no_other_may_stand() -> None:
+def test_if_epochs_fall_along_a_log_only_unambiguous_offsets_have_an_epoch() -> None:
     asked = np.array([1, 2, 5, 6, 9, 10])
     for falls, known in (
         (replace(LOG, first=np.array([2, 5])), [0, NO_EPOCH, 2, 2]),

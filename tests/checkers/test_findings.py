@@ -1,4 +1,4 @@
-"""What one cause did is one finding, whatever anomalies came of it; and no record of any is left out, or told twice."""
+"""All anomalies of one cause are one finding; no record is left out of the findings, or reported twice."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ def test_whether_the_leader_was_in_the_isr_is_as_the_decision_knows_it(in_isr: b
     assert [run["elected"]["in_isr"] for run in one.runs] == [in_isr]
 
 
-def test_what_one_election_took_is_one_finding_whatever_came_of_it() -> None:
+def test_all_anomalies_of_one_election_are_one_finding() -> None:
     took = elected(20)
     [one] = made(
         {
@@ -188,7 +188,7 @@ def test_two_elections_of_one_partition_are_two_events_however_soon() -> None:
     assert [one.cause["from_ns"] for one in found] == [20 * SECOND, 21 * SECOND]
 
 
-def test_what_nothing_took_is_apart_from_what_an_election_took_and_comes_first() -> None:
+def test_a_hole_is_a_finding_of_its_own_and_comes_first() -> None:
     hole = part(3, 7, UNTAKEN, hole=True)
     found = made({"lost": [hole, part(20, 99, elected(20))], "vanished": [hole, part(20, 99, elected(20))]})
     assert [(one.standing, one.anomalies) for one in found] == [

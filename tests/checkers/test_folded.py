@@ -1,4 +1,4 @@
-"""Records that share a bucket of offsets: what is folded together is decided as each alone."""
+"""Records that share a bucket of offsets: each is decided as if it were alone."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -54,7 +54,7 @@ def standings(parts: Iterable[RecordRange]) -> list[Standing]:
 def alone_and_together(
     known: Evidence, anomaly: Anomaly, rows: Sequence[dict[str, Any]]
 ) -> tuple[list[Standing], list[Standing]]:
-    """The standing of each record alone, in the order of their offsets, and of all that are told together."""
+    """The standing of each record alone, in the order of their offsets, and of all of them together."""
     alone = [standing for row in rows for standing in standings(ranges(known, anomaly, [row]))]
     together = ranges(known, anomaly, rows)
     return alone, [standing for part in together for standing in [*standings([part])] * part.count]
@@ -84,7 +84,7 @@ REPORTED_TWICE = [
 ]
 
 
-def test_what_is_below_a_high_watermark_is_decided_apart_from_what_is_not() -> None:
+def test_records_below_the_high_watermark_are_judged_apart() -> None:
     known = evidence(by_hand(*REPORTED_ONCE), **ALONE)
     rows = [gone(offset, 10, 11) for offset in (10, 19, 20, 30)]
     expected = [VIOLATION, VIOLATION, PERMITTED, PERMITTED]
@@ -113,7 +113,7 @@ def test_and_from_what_its_leader_reported_as_committed_in_a_later_term() -> Non
     assert alone_and_together(known, LOST, rows) == ([VIOLATION, PERMITTED], [VIOLATION, PERMITTED])
 
 
-def test_what_was_below_what_a_consumer_was_given_is_decided_apart_from_what_was_not() -> None:
+def test_records_below_a_delivered_offset_are_judged_apart() -> None:
     known = evidence(by_hand(*[line.replace("high=20", "") for line in REPORTED_ONCE]), **ALONE)
     given = {(TRIAL, 0): (np.array([19]), np.array([12 * SECOND]))}
     known = replace(known, delivered=given, _edges={}, _moments={})
@@ -122,7 +122,7 @@ def test_what_was_below_what_a_consumer_was_given_is_decided_apart_from_what_was
     assert alone_and_together(known, LOST, rows) == (expected, expected)
 
 
-#: b1, killed at 20.5 s, may have acknowledged what was sent by 21.5 s. b3 leads since 27 s.
+#: b1, killed at 20.5 s, may have acknowledged records that were sent by 21.5 s. b3 leads since 27 s.
 KILLED = [
     *saw("b1", "0..20", 1, 0, "1,2"),
     *saw("b2,b3", "0..21", 1, 0, "1,2"),
@@ -130,7 +130,7 @@ KILLED = [
     *saw("b2,b3", "27..60", 3, 1, "3"),
     *CUT,
 ]
-#: b1 led alone in the ISR and told so until 9 s, and b3 until 25 s; b2, which may be slow, tells another one.
+#: b1 led alone in the ISR, as it reported until 9 s and b3 until 25 s; b2, which may be slow, reports another ISR.
 BEHIND = [
     *saw("b1", "0..9", 1, 0, "1"),
     *saw("b3", "0..25", 1, 0, "1"),
@@ -140,7 +140,7 @@ BEHIND = [
     *saw("b2,b3", "26..60", 2, 1, "2,3"),
     *CUT,
 ]
-#: Nobody tells anything from 5.25 s on until 20 s; b2 is dead but from 9.6 s to 12 s, and leads since 26 s.
+#: No broker reports from 5.25 s until 20 s; b2 is dead but from 9.6 s to 12 s, and leads since 26 s.
 UNHEARD = [
     *saw("b1", "0..5", 1, 0, "1"),
     *saw("b1", "20..21", 1, 0, "1"),
@@ -159,7 +159,7 @@ UNHEARD = [
     ],
     ids=["after all may have told of it", "after its leader had ended", "as who tells another ISR was behind"],
 )
-def test_what_was_sent_longer_after_a_fault_is_decided_apart(
+def test_records_sent_longer_after_a_fault_are_judged_apart(
     lines: list[str], settings: dict[str, Any], times: list[tuple[float, float]], expected: list[Standing]
 ) -> None:
     rows = [gone(10 + n, *at) for n, at in enumerate(times)]
@@ -193,7 +193,7 @@ def test_only_the_last_high_watermark_between_two_changes_parts_them() -> None:
 
 
 @pytest.mark.parametrize("acknowledged", [11.0, None])
-def test_what_consumers_were_given_when_others_were_in_sync_is_decided_apart(acknowledged: float | None) -> None:
+def test_records_delivered_under_another_isr_are_judged_apart(acknowledged: float | None) -> None:
     lines = [
         *saw("b1", "0..14", 1, 0, "1,2"),
         *saw("b1", "15..40", 1, 0, "1"),
@@ -209,8 +209,8 @@ def test_what_consumers_were_given_when_others_were_in_sync_is_decided_apart(ack
 
 
 def test_one_of_a_bucket_that_is_of_another_log_is_not_taken_with_those_that_are_not() -> None:
-    """b1, cut off, goes on until 40 s; b2 leads since 20 s. What was sent at 26 s stands below what was acknowledged
-    by 25.2 s, and is of another log; what was sent at 24 s shares its bucket."""
+    """b1, cut off, goes on until 40 s; b2 leads since 20 s. A record that was sent at 26 s stands below
+    one that was acknowledged by 25.2 s, and is of another log; one that was sent at 24 s shares its bucket."""
     lines = [
         *saw("b1", "0..40", 1, 0, "1"),
         *saw("b2,b3", "0..19", 1, 0, "1"),
@@ -232,8 +232,8 @@ def test_one_of_a_bucket_that_is_of_another_log_is_not_taken_with_those_that_are
     assert judged(before, after, above)[9] is UNDECIDED
 
 
-def test_what_is_in_no_transaction_was_acknowledged_as_its_producer_asked() -> None:
-    """b2, in sync, need not have had what b1 alone acknowledged; what was sent in a transaction it must."""
+def test_the_acks_setting_of_the_producer_counts_only_outside_transactions() -> None:
+    """b2, in sync, need not have a record that b1 alone acknowledged, but must have one of a transaction."""
     known = evidence(by_hand(*WHOLE, *CUT, "txn 1 commit ok 0..5..6 w3"), **ALONE)
     rows = [{**gone(offset, 10, 11), "in_transaction": within} for offset, within in ((5, False), (6, True), (7, None))]
     expected = [PERMITTED, VIOLATION, VIOLATION]

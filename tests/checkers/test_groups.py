@@ -1,4 +1,4 @@
-"""What a group committed and nobody processed, by hand: the anomaly in small histories that have it, and its twins."""
+"""Records that a group committed and nobody processed: small histories by hand that have the anomaly, and twins."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -98,7 +98,7 @@ def judged(of_corpus: Callable[[str], Judged]) -> dict[str, Sets]:
 
 
 @pytest.mark.parametrize("one", CASES, ids=lambda one: one.says)
-def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
+def test_each_case_has_exactly_its_anomalies(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
 
 
@@ -112,7 +112,7 @@ def test_a_missed_record_is_reported_with_its_send_and_how_far_the_group_had_com
     assert (row["offset"], row["committed"], row["sent_ns"], row["acknowledged_ns"]) == (1, 2, 2 * SECOND, 3 * SECOND)
 
 
-def test_where_no_group_reads_nothing_is_asked(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_group_checker_does_not_run_without_a_group(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, [by_hand(*ABC, "place commit r1 @3 t6")])
     asked = replace(MISSED, find=lambda *_: pytest.fail("it was asked"))
     assert records(History.read(tmp_path, spark), [asked])[1] == []
@@ -180,7 +180,7 @@ THEN_C = (
     *("place committing r3 @3 t14", "place commit r3 @3 t14"),
 )
 
-#: What stands of ``ABC`` behind commits that nobody processed, by offset: whether a kill excuses it.
+#: Records of ``ABC`` that were committed and not processed, by offset: whether a kill excuses them.
 KILLED = {
     "what it had committed past the last record that it was given": (
         ("live a @0 r1 t5", "place commit r1 @3 t6", "killed r1"),
@@ -319,7 +319,7 @@ KILLED = {
 
 @pytest.fixture(scope="module")
 def excuses(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[int, Row]]:
-    """What is missed in each history of a group that commits first, by offset: all judged as one run."""
+    """The missed records of each history of a group that commits first, by offset: all judged as one run."""
     run = tmp_path_factory.mktemp("run")
     said = [[line for part in parts for line in part] for *parts, _ in (*KILLED.values(), *UNANSWERED.values())]
     write(run, apart([*ABC, *lines] for lines in said), grouped=True, commits_first=True)
@@ -336,7 +336,9 @@ def _named(kind: str, cases: Iterable[str]) -> list[str]:
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("says", KILLED)
-def test_what_a_member_had_not_processed_when_it_was_killed(says: str, excuses: dict[str, dict[int, Row]]) -> None:
+def test_a_killed_member_excuses_the_records_that_it_had_not_processed(
+    says: str, excuses: dict[str, dict[int, Row]]
+) -> None:
     *_, died = KILLED[says]
     assert {offset: row["died"] for offset, row in excuses[f"killed: {says}"].items()} == died
 
@@ -354,7 +356,7 @@ def test_one_partitions_kill_excuses_nothing_in_another(spark: SparkSession, tmp
     assert {row["partition"]: row["died"] for row in found} == {0: True, 1: False}
 
 
-#: What stands of ``ABC`` behind commits that nobody processed, by offset: whether an unanswered commit excuses it.
+#: Records of ``ABC`` that were committed and not processed, by offset: whether an unanswered commit excuses them.
 UNANSWERED = {
     "what it asked to commit, and was refused before the partition was taken": (
         ("live a @0 r1 t5", "place committing r1 @2 t6", "place commit r1 @2 t7 failed", "place revoke r1 t8"),
@@ -463,7 +465,7 @@ UNANSWERED = {
 
 
 @pytest.mark.parametrize("says", UNANSWERED)
-def test_what_a_member_asked_to_commit_without_an_answer(says: str, excuses: dict[str, dict[int, Row]]) -> None:
+def test_a_commit_request_without_an_answer_excuses_its_records(says: str, excuses: dict[str, dict[int, Row]]) -> None:
     *_, unanswered = UNANSWERED[says]
     assert {offset: row["unanswered"] for offset, row in excuses[f"unanswered: {says}"].items()} == unanswered
 
@@ -497,7 +499,7 @@ def test_one_partitions_unanswered_commit_excuses_nothing_in_another(spark: Spar
 def test_a_group_that_goes_on_behind_a_truncation_has_missed_nothing_at_offsets_that_it_was_given(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """What was put in the place of what it had been given is told as that: a rewritten offset."""
+    """A record in the place of one that the group had got is reported as a rewritten offset."""
     lines = (
         *("send a ok @0 t1..2", "send b ok @1 t2..3", "place assign r1 t1", "live a @0 r1 t4", "live b @1 r1 t4"),
         *("place committing r1 @2 t5", "place commit r1 @2 t6", "send c ok @1 t7..8", "send d ok @2 t8..9"),

@@ -25,7 +25,7 @@ SILENT = ("txn 1 commit info 0..5..", "send a ok x1 t1..2", "live a @1 r4 t7", "
 OTHER = ("txn 5 abort ok 0..1..2 w1", "send x info x5 w1 t0.1..", "live x @0 r4 t3", "txn 1 commit info 4..")
 UNANSWERED = ("txn 1 commit info 0..5..", "send a info x1 t1..", "stable @0 high=1")
 UNASKED = ("txn 1 commit info 0..", *UNANSWERED[1:])
-#: What may have come late of another worker's transaction.
+#: Records of another worker's transaction that may have come late.
 LATE = ("txn 1 abort ok 0..5..6 w1", "send x info x1 w1 t1..5")
 NEXT = "txn 2 commit ok 5..6..7 i1"
 

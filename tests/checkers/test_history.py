@@ -1,4 +1,4 @@
-"""What keeps a stored run from being judged: one line that names the file and what differs."""
+"""A stored run that cannot be judged is refused in one line, which names the file and the difference."""
 
 from pathlib import Path
 
@@ -125,9 +125,7 @@ def test_without_run_json_there_is_no_run(run: Path, spark: SparkSession) -> Non
 
 
 @pytest.mark.parametrize("key", [None, "", "k1", r"it's \"${env:HOME}\" \\u0041\n", "schlüssel \0 \U0001f511"])
-def test_what_is_the_same_in_every_row_is_read_as_it_was_written(
-    key: str | None, run: Path, spark: SparkSession
-) -> None:
+def test_a_column_with_one_value_is_read_as_it_was_written(key: str | None, run: Path, spark: SparkSession) -> None:
     for path in (part for table in ("sends", "reads") for part in parts(run, table)):
         rows = pq.read_table(path)
         column = rows.column_names.index("key")

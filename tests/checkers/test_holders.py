@@ -1,4 +1,4 @@
-"""Who must have had a record that is gone, and what took it: each rule with the histories that it must not reach."""
+"""Which brokers must have had a lost record, and what took it: each rule with the histories that it must not reach."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -55,7 +55,7 @@ def several_of(decision: Decision) -> bool:
 
 
 def evidence(recorded: HandHistory, **settings: Any) -> Evidence:
-    """All that is known of a hand history, but for what was delivered and is gone."""
+    """All that is known of a hand history, without the records that were delivered and are gone."""
     observations = pa.Table.from_pylist(recorded.rows["observations"], OBSERVATIONS)
     configuration = Configuration(**{"version": "4.3.1", "min_insync_replicas": 1, **settings})
     sent = [at for row in recorded.rows["sends"] for at in (row["invoked_ns"], row["completed_ns"]) if at is not None]
@@ -114,7 +114,7 @@ def row_of_gone(recorded: HandHistory) -> Callable[[dict[str, Any]], dict[str, A
 
 
 def vanished(recorded: HandHistory) -> pa.Table:
-    """What was delivered, and the final log does not have there."""
+    """Deliveries that the final log does not have at their offset."""
     rows = recorded.rows["reads"]
     there = {(row["record_id"], row["offset"]) for row in rows if row["phase"] == "final"}
     live = (row for row in rows if row["phase"] == "live" and (row["record_id"], row["offset"]) not in there)
@@ -150,7 +150,7 @@ def in_hole(recorded: HandHistory, send: dict[str, Any]) -> bool:
 def decided(
     *lines: str, anomaly: Anomaly = LOST, guarded: bool = False, silence_ns: int = SILENCE_NS, **settings: Any
 ) -> Decision:
-    """What is decided of the record r."""
+    """The decision about the record r."""
     recorded = by_hand(*lines)
     known = evidence(recorded, **settings)
     [send] = [row for row in recorded.rows["sends"] if row["record_id"] == recorded.ids["r"]]
@@ -180,7 +180,7 @@ def names(brokers: frozenset[int]) -> list[int]:
 
 
 def saw(by: str, when: str, leader: int, epoch: int | None, isr: str, more: str = "") -> list[str]:
-    """Several brokers told the same, each second: ``by`` is like b2,b3."""
+    """Several brokers reported the same, each second: ``by`` is like b2,b3."""
     reported = "" if epoch is None else f"epoch={epoch}"
     return [f"saw {one} @{when} leader={leader} {reported} isr={isr} {more}" for one in by.split(",")]
 
@@ -202,7 +202,7 @@ LONELY = [
 ]
 #: b1 led alone in the ISR from the beginning.
 LONELY_EARLY = [line.replace("isr=1,2,3", "isr=1") for line in LONELY]
-#: The log of b2: what b1 had written from offset 5 on is gone.
+#: The log of b2: the records of b1 from offset 5 on are gone.
 CUT = ["final a @4 e0", "final b @5 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
 LOST_ALONE = ["send r ok @5 t10..11", *LONELY, *CUT]
 
@@ -295,7 +295,7 @@ def test_one_outside_the_isr_is_elected_where_nobody_of_it_could_be(fault: str, 
         "enough in the ISR",
     ],
 )
-def test_whoever_may_be_eligible_beside_the_isr_had_to_be_elected(isr: str, elr: str, standing: Standing) -> None:
+def test_a_loss_is_undecided_if_a_live_broker_may_be_in_the_elr(isr: str, elr: str, standing: Standing) -> None:
     """b1 and b4 were in the ISR and are dead; b2, which had left it, lives; b3 was elected."""
     epoch = 1 if isr else 2
     last = saw("b2,b3", "17..22", 1 if isr else -1, epoch - 1, isr, elr)
@@ -316,7 +316,7 @@ def test_whoever_may_be_eligible_beside_the_isr_had_to_be_elected(isr: str, elr:
 def test_an_elr_that_was_reported_with_the_same_isr_before_another_is_not_that_of_the_election(
     first: str, last: str, standing: Standing
 ) -> None:
-    """b2 joined the ISR of b1, and left it below min.insync.replicas: it is eligible, whether that was told or not."""
+    """b2 joined the ISR of b1, and left it below min.insync.replicas: it is eligible, reported or not."""
     led = [*saw("b1,b2,b3", "0..9", 1, 0, "1", first), *saw("b1,b2,b3", "10..14", 1, 0, "1,2", "elr=")]
     led += [*saw("b1,b2,b3", "15..20", 1, 0, "1", last), *saw("b2,b3", "21..26", 1, 0, "1", last)]
     lines = [*led, "fault k b1 20.5..90 kind=kill", *saw("b3", "27..90", 3, 1, "3", "elr="), *CUT]
@@ -325,8 +325,8 @@ def test_an_elr_that_was_reported_with_the_same_isr_before_another_is_not_that_o
 
 
 @pytest.mark.parametrize(("fault", "standing"), [("isolate plane=all", UNDECIDED), ("isolate plane=client", PERMITTED)])
-def test_who_is_cut_off_tells_no_elr(fault: str, standing: Standing) -> None:
-    """b2 is eligible since it left the ISR of b1 at 15 s; b4, which has no replica, tells the ELR of before."""
+def test_the_elr_that_an_isolated_broker_reports_does_not_count(fault: str, standing: Standing) -> None:
+    """b2 is eligible since it left the ISR of b1 at 15 s; b4, which has no replica, reports the old ELR."""
     led = [*saw("b1,b2,b3", "0..9", 1, 0, "1", "elr="), *saw("b1,b2,b3", "10..14", 1, 0, "1,2", "elr=")]
     led += [
         *saw("b1,b2,b3", "15..20", 1, 0, "1"),
@@ -377,7 +377,7 @@ def test_a_moment_of_a_silence_is_enough_to_join_the_isr(cuts: list[str], standi
 def test_of_two_isrs_of_which_nobody_knows_which_is_newer_both_had_to_be_preferred(
     once: list[str], plane: str, standing: Standing
 ) -> None:
-    """b2 joined the ISR at 20.5 s, as all tell that are late; b4, that is not, tells the ISR of before once more."""
+    """b2 joined the ISR at 20.5 s, as all late brokers report; b4, which is not late, reports the old ISR once more."""
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b4", "0..20", 1, 0, "1"), *saw("b1", "20.5..22.5", 1, 0, "1,2")]
     led += [
         *saw("b2,b3", "20.5..28.5", 1, 0, "1,2"),
@@ -397,10 +397,10 @@ def test_of_two_isrs_of_which_nobody_knows_which_is_newer_both_had_to_be_preferr
     [(["20.9"], "b1,b2", UNDECIDED), ([], "b1,b2", UNDECIDED), ([], "b2", PERMITTED)],
     ids=["told once more", "not any more", "the leader is not late"],
 )
-def test_who_was_in_one_of_two_isrs_may_have_been_elected_uncleanly(
+def test_a_broker_in_only_one_of_two_reported_isrs_may_be_elected_uncleanly(
     once: list[str], late: str, standing: Standing
 ) -> None:
-    """b2 left the ISR at 20.5 s, as b1 and b2 tell; b3 was isolated, b1 killed, and b2 elected."""
+    """b2 left the ISR at 20.5 s, as b1 and b2 report; b3 was isolated, b1 killed, and b2 elected."""
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1", "20.5..23.5", 1, 0, "1,3")]
     led += [
         *saw("b2", "20.5..29.5", 1, 0, "1,3"),
@@ -435,9 +435,9 @@ def test_an_elr_that_was_reported_with_the_only_isr_is_that_of_the_election(elr:
 
 
 @pytest.mark.parametrize("others", ["0..39", "0..20"])
-def test_who_is_cut_off_does_not_tell_that_nobody_joined_the_isr(others: str) -> None:
+def test_an_isolated_broker_does_not_prove_that_nobody_joined_the_isr(others: str) -> None:
     """b1 acknowledged r alone at 25 s; b3, elected cleanly, may have joined the ISR without it at 22 s: with acks=1
-    that is permitted. b4, which has no replica, tells the ISR of before."""
+    that is permitted. b4, which has no replica, reports the old ISR."""
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1"), *saw("b4", others, 1, 0, "1"), *saw("b2,b3", "40..105", 3, 1, "3")]
     faults = ["fault i b4 15..45 kind=isolate plane=all clients=kept", "fault k b1 30..120 kind=kill"]
     log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t100..101", "final late @6 e1", "end 0..7"]
@@ -445,7 +445,7 @@ def test_who_is_cut_off_does_not_tell_that_nobody_joined_the_isr(others: str) ->
     assert found.standing is UNDECIDED
 
 
-def test_what_nobody_watched_is_unknown() -> None:
+def test_a_loss_is_undecided_if_no_broker_reported_at_the_time() -> None:
     gap = [*saw("b1,b2,b3", "0..8", 1, 0, "1"), *saw("b1", "16..20", 1, 0, "1"), *saw("b2", "16..25", 1, 0, "1")]
     after = ["fault killed b1 20..40 kind=kill", *saw("b2,b3", "26..60", 2, 1, "2")]
     assert decided("send r ok @5 t10..11", *gap, *after, *CUT, **UNCLEAN).standing is UNDECIDED
@@ -518,8 +518,8 @@ def test_an_election_took_only_what_the_log_lacks_from_one_offset_on(log: list[s
     ],
 )
 @pytest.mark.parametrize("level", ["read_uncommitted", "read_committed"])
-def test_where_markers_stand_a_later_epoch_may_begin_with_one(log: list[str], standing: Standing, level: str) -> None:
-    """At 5 of the third of these stands the marker of a later epoch, or nothing: then no election took r."""
+def test_a_later_epoch_may_begin_with_a_transaction_marker(log: list[str], standing: Standing, level: str) -> None:
+    """In the third log, 5 has the marker of a later epoch, or nothing: then no election took r."""
     lines = ["txn 1 commit ok 0..5..6", *log, "send late ok @7 t50..51"]
     found = decided("send r ok @5 x1 t2..3", *LONELY_EARLY, *lines, isolation_level=level, **UNCLEAN)
     coordinated = level == "read_committed" and standing is VIOLATION
@@ -527,7 +527,7 @@ def test_where_markers_stand_a_later_epoch_may_begin_with_one(log: list[str], st
 
 
 @pytest.mark.parametrize(("offset", "standing"), [(6, PERMITTED), (500, UNDECIDED)], ids=["next to it", "far from it"])
-def test_what_a_marker_may_stand_for_went_with_what_stands_next_to_it(offset: int, standing: Standing) -> None:
+def test_a_lost_record_where_a_marker_may_stand_goes_with_its_neighbour(offset: int, standing: Standing) -> None:
     log = ["txn 1 commit ok 0..5..6", "final a @4 e0", "final b @6 e1", "end 0..7", "send late ok @7 t50..51"]
     known = evidence(by_hand(*LONELY_EARLY, *log), **UNCLEAN)
     table = [
@@ -580,8 +580,10 @@ def test_an_unclean_election_past_a_broker_of_the_isr_that_no_fault_hit_is_undec
     [([], [UNDECIDED, PERMITTED]), (["fault cut b2 20..40 kind=isolate"], [PERMITTED, PERMITTED])],
     ids=["nobody knows why b2 was not elected", "b2 was cut off"],
 )
-def test_what_was_committed_does_not_go_with_what_was_not(cut: list[str], standings: list[Standing]) -> None:
-    """b1 and b2 must have what stands at 5, and only b1 what stands at 6. b3, elected, lacks both."""
+def test_a_committed_record_is_judged_apart_from_an_uncommitted_neighbour(
+    cut: list[str], standings: list[Standing]
+) -> None:
+    """b1 and b2 must have the record at 5, and only b1 the one at 6. b3, elected, lacks both."""
     lines = [
         *[*saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"), *saw("b1", "10..20", 1, 0, "1,2")],
         *[*saw("b2,b3", "10..25", 1, 0, "1,2"), "saw b1 @19.5 leader=1 epoch=0 isr=1,2 high=6"],
@@ -603,7 +605,7 @@ def test_what_was_committed_does_not_go_with_what_was_not(cut: list[str], standi
     [("2,3", "b3", VIOLATION), ("3", "b3", PERMITTED), ("2,3", "b1", VIOLATION)],
     ids=["b2 was reported in it", "b2 was not", "another disk was wiped"],
 )
-def test_who_joined_the_isr_shortly_before_its_leader_lost_its_disk_has_it(
+def test_a_broker_that_joined_just_before_the_wipe_of_its_leader_has_the_record(
     isr: str, wiped: str, standing: Standing
 ) -> None:
     """b3 must have r, leads from 20 s on, and is killed soon; b2, which reported both ISRs of b3's term, is elected."""
@@ -616,7 +618,7 @@ def test_who_joined_the_isr_shortly_before_its_leader_lost_its_disk_has_it(
     assert decided("send r ok @5 t10..11", *lines, **UNCLEAN).standing is standing
 
 
-def test_what_lies_above_a_violation_of_the_same_election_stays_undecided() -> None:
+def test_an_undecided_record_above_a_violation_stays_undecided() -> None:
     """b2, elected, lacks 5, which it had to have; it may have had 6, and need not have had 7."""
     lines = [
         *[*saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"), *saw("b1,b2,b3", "10..29", 1, 0, "1")],
@@ -651,7 +653,7 @@ def joined(leader: int, joining: str = "1,2") -> list[str]:
     ]
 
 
-def test_who_joins_the_isr_of_a_leader_that_has_it_must_have_it() -> None:
+def test_a_broker_that_joins_the_isr_of_a_leader_with_the_record_must_have_it() -> None:
     assert decided("send r ok @5 t8..9", *joined(2), *CUT, **UNCLEAN).standing is VIOLATION
     assert decided("send r ok @5 t8..9", *joined(3), *CUT, **UNCLEAN).standing is PERMITTED
     assert decided("send r ok @5 t8..9", *joined(2, joining="1"), *CUT, **UNCLEAN).standing is PERMITTED
@@ -669,7 +671,7 @@ def test_a_holder_that_leaves_the_isr_remains_one() -> None:
     assert decided("send r ok @5 t15..16", *left, *CUT, **UNCLEAN).standing is PERMITTED
 
 
-def test_who_follows_a_leader_that_lacked_it_is_no_holder_any_more() -> None:
+def test_a_follower_of_a_leader_without_the_record_is_no_longer_a_holder() -> None:
     twice = [
         *LONELY[:-2],
         *saw("b2,b3", "26..40", 2, 1, "2"),
@@ -711,7 +713,7 @@ def test_a_high_watermark_that_is_reported_with_another_epoch_than_its_terms_com
 @pytest.mark.parametrize(
     ("epoch", "offset", "standing"), [(0, 5, VIOLATION), (0, 7, VIOLATION), (0, 4, PERMITTED), (1, 7, PERMITTED)]
 )
-def test_what_stands_below_what_a_consumer_was_given_of_its_term_was_committed(
+def test_a_record_below_a_delivered_offset_of_its_epoch_was_committed(
     epoch: int, offset: int, standing: Standing
 ) -> None:
     recorded = by_hand("send r ok @5 t10..11", *WHOLE, *CUT)
@@ -721,13 +723,13 @@ def test_what_stands_below_what_a_consumer_was_given_of_its_term_was_committed(
 
 
 _LOST_WITHOUT_EPOCHS = ["send r ok @5 t10..11", "send late ok @3 t55..56", "final late @3", "end 0..4"]
-#: b1 led until it was killed at 30 s, as it and b2 told; then b2.
+#: b1 led until it was killed at 30 s, as it and b2 reported; then b2.
 _LED = [*saw("b1", "0..30", 1, None, "1,2,3"), *saw("b2", "0..35", 1, None, "1,2,3")]
 _LED += ["fault killed b1 30..40 kind=kill", *saw("b2,b3", "36..60", 2, None, "2")]
 
 
 def _of_b3(until: int, leader: int, then: int) -> list[str]:
-    """b3 told of another leader, or of none, for some seconds."""
+    """b3 reported another leader, or none, for some seconds."""
     before, after = saw("b3", f"0..{until}", 1, None, "1,2,3"), saw("b3", f"{then}..35", 1, None, "1,2,3")
     return [*before, *saw("b3", f"{until + 1}..{then - 1}", leader, None, "1,2,3"), *after]
 
@@ -800,7 +802,7 @@ def test_a_record_that_a_consumer_was_given_was_committed_acknowledged_or_not(
 
 
 def test_it_may_be_of_two_leaders_as_long_as_nobody_knows_whether_one_was_ended() -> None:
-    """b1 is deposed, and goes on unless it was killed. What b2 wrote goes on above r."""
+    """b1 is deposed, and goes on unless it was killed. The log of b2 goes on above r."""
     deposed = [*saw("b1", "0..20", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
     deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
     log = ["final a @4 e0", "final b @5 e1", "final late @9 e1", "send late ok @9 t50..51", "end 0..10"]
@@ -906,7 +908,7 @@ def test_nor_need_the_heir_have_been_reported(epoch: int, reported: str, standin
 
 
 @pytest.mark.parametrize("acks", ["all", "1"])
-def test_who_was_given_it_before_it_was_handed_over_again_knows_nothing_of_that(acks: str) -> None:
+def test_an_earlier_delivery_tells_nothing_about_a_record_that_was_sent_again(acks: str) -> None:
     """b1 led until it was killed; b2 leads since 26 s, and acknowledged r at 51 s where b1 had written it."""
     led = [
         *saw("b1", "0..20", 1, 0, "1"),
@@ -920,7 +922,7 @@ def test_who_was_given_it_before_it_was_handed_over_again_knows_nothing_of_that(
     assert decided("send r ok @5 t18..19", *lines, acks=acks, **UNCLEAN).standing is PERMITTED
     later = [line.replace("e0 t19.5", "e1 t40") for line in lines]
     assert decided("send r ok @5 t18..19", *later, acks=acks, **UNCLEAN).standing is UNDECIDED
-    # (What a consumer was given of b1 is gone by b2's election, and need not be what b2 acknowledged.)
+    # (The election of b2 took the record that the consumer got from b1; b2 may have acknowledged another.)
     again = decided("send r ok @5 t50..51", *lines, anomaly=VANISHED, acks=acks, **UNCLEAN)
     assert again.standing is not PERMITTED
 
@@ -974,14 +976,14 @@ def test_before_the_first_report_another_may_have_led_unless_epochs_show_that_no
 def test_a_leader_that_tells_late_that_it_led_may_have_acknowledged_it_before_the_next_was_seen(
     reported: str | None,
 ) -> None:
-    """b2 was elected after 20 s and cut off; b3 leads since 25 s. What b2 wrote goes on above r."""
+    """b2 was elected after 20 s and cut off; b3 leads since 25 s. The log of b2 goes on above r."""
     lines = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b3", "25..60", 3, 2, "1,3")]
     lines += [] if reported is None else saw("b2", reported, 2, 1, "2,3")
     log = ["final a @4 e0", "final b @5 e1", "final c @6 e1", "final late @7 e2", "send late ok @7 t50..51", "end 0..8"]
     assert decided("send r ok @5 t23..24", *lines, *log, **ALONE).standing is UNDECIDED
 
 
-def test_what_two_leaders_may_have_acknowledged_is_undecided() -> None:
+def test_a_record_that_two_leaders_may_have_acknowledged_is_undecided() -> None:
     """b1 is cut off and goes on; b2 leads since 20 s."""
     deposed = [*saw("b1", "0..40", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
     deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
@@ -1091,12 +1093,12 @@ def emptied(beside: str, epoch: int = 1) -> list[str]:
 
 
 @pytest.mark.parametrize(("beside", "standing"), [("18..60", PERMITTED), ("25..60", UNDECIDED), ("40..60", VIOLATION)])
-def test_who_leads_with_an_empty_disk_while_another_of_the_isr_may_have_lived(beside: str, standing: Standing) -> None:
+def test_an_empty_leader_is_permitted_only_if_no_other_isr_member_was_alive(beside: str, standing: Standing) -> None:
     assert decided("send r ok @5 t10..11", *emptied(beside), unclean_election=False).standing is standing
 
 
 @pytest.mark.parametrize(("epoch", "standing"), [(1, VIOLATION), (2, UNDECIDED)])
-def test_who_leads_with_an_empty_disk_after_a_leader_whom_nobody_reported(epoch: int, standing: Standing) -> None:
+def test_an_empty_leader_after_an_unreported_term_is_undecided(epoch: int, standing: Standing) -> None:
     assert decided("send r ok @5 t10..11", *emptied("40..60", epoch), **UNCLEAN).standing is standing
 
 
@@ -1387,7 +1389,7 @@ def test_an_election_by_hand_that_nobody_answered_may_come_at_any_time_later(ans
     ],
     ids=["at its minimum", "below it", "since 3.7", "before 3.7", "told to be committed"],
 )
-def test_who_is_alone_in_the_isr_commits_at_once_unless_that_is_below_the_minimum(
+def test_a_leader_alone_in_the_isr_commits_at_once_unless_below_min_insync(
     minimum: int, version: str, high: str, standing: Standing
 ) -> None:
     """b1, alone in the ISR, was killed right after it was last heard; b2 may have joined the ISR by then, at the high
@@ -1410,8 +1412,8 @@ def test_an_isr_that_was_reported_only_for_a_moment_may_not_have_been_the_last(a
 
 
 @pytest.mark.parametrize(("other", "standing"), [("1,3", VIOLATION), ("1", UNDECIDED)])
-def test_who_leads_with_an_empty_disk_may_not_have_been_in_the_last_of_two_isrs(other: str, standing: Standing) -> None:
-    """b3 is elected, but not because b1 was under a fault; b4, which is cut off, told another ISR at last."""
+def test_an_empty_leader_may_be_outside_the_last_isr_if_the_reports_differ(other: str, standing: Standing) -> None:
+    """b3 is elected, but not because b1 was under a fault; b4, which is cut off, reported another ISR in the end."""
     lines = [*saw("b1,b2,b4", "0..4", 1, 0, "1,2,3"), *saw("b1,b2", "5..25", 1, 0, "1,3")]
     lines += [*saw("b4", "5..24", 1, 0, "1,3"), *saw("b4", "25", 1, 0, other), "fault i b4 2..60 kind=isolate"]
     lines += saw("b1,b2,b3", "26..60", 3, 1, "3")
@@ -1419,7 +1421,7 @@ def test_who_leads_with_an_empty_disk_may_not_have_been_in_the_last_of_two_isrs(
     assert decided("send r ok @5 t10..11", *lines, *CUT, **UNCLEAN).standing is standing
 
 
-#: Before KIP-497 what is told of an ISR may be a minute old; before KIP-320 no epoch is told.
+#: Before KIP-497 a reported ISR may be a minute old; before KIP-320 no epoch is reported.
 OLD: dict[str, Any] = {"version": "0.10.2.2", "metadata": "zookeeper"}
 
 
@@ -1470,7 +1472,7 @@ def test_a_hanging_transactions_marker_goes_where_its_log_was_cut() -> None:
     assert holders.decided(evidence(recorded, **UNCLEAN), HANGING_TRANSACTION, case).standing is UNDECIDED
 
 
-def test_what_nobody_knows_the_place_or_the_time_of_is_decided_where_nothing_can_have_taken_it() -> None:
+def test_a_loss_without_offset_and_time_is_a_violation_if_no_event_can_explain_it() -> None:
     quiet = by_hand(*saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "end 0..5", "send late ok @4 t50..51")
     nothing = Case(TRIAL, None, None, True)
     assert holders.decided(evidence(quiet, **UNCLEAN), LOST, nothing).standing is VIOLATION
@@ -1495,14 +1497,14 @@ def test_a_wipe_after_the_election_that_took_it_excuses_nothing() -> None:
 
 
 @pytest.mark.parametrize("more", [{"unclean_election": True}, {"unclean_election": False}], ids=["unclean", "by hand"])
-def test_what_was_acknowledged_below_min_insync_is_permitted_by_nothing(more: dict[str, Any]) -> None:
-    """The leader told the ISR b1 from 5 s on, each second; min.insync.replicas is 2, and r was acknowledged at 11 s."""
+def test_the_loss_of_a_record_acknowledged_below_min_insync_is_never_permitted(more: dict[str, Any]) -> None:
+    """b1 reported itself alone in the ISR from 5 s on; min.insync.replicas is 2, and r was acknowledged at 11 s."""
     asked = [] if more["unclean_election"] else [BY_HAND]
     assert decided(*LOST_ALONE, *asked, min_insync_replicas=2, **more).standing is not PERMITTED
     assert decided(*LOST_ALONE, *asked, min_insync_replicas=1, **more).standing is PERMITTED
 
 
-def test_what_is_in_a_hole_is_attached_to_no_election() -> None:
+def test_a_record_in_a_hole_is_attached_to_no_election() -> None:
     """b1, deposed at 20 s, goes on until 40 s (acks=1); b2 goes on from 5 and lacks 21 between records of its own."""
     deposed = [*saw("b1", "0..40", 1, 0, "1,2,3"), *saw("b2,b3", "0..19", 1, 0, "1,2,3")]
     deposed += [*saw("b2,b3", "20..60", 2, 1, "2,3"), *saw("b1", "41..60", 2, 1, "2,3")]
@@ -1567,8 +1569,8 @@ def test_of_a_record_without_an_offset_nobody_knows_whether_it_was_cut() -> None
     assert found.standing is not PERMITTED
 
 
-def test_what_was_acknowledged_after_its_leader_had_died_may_be_its_successors() -> None:
-    """b1 was killed at 18 s; the last word of its term was told at 20 s, the first of b2's at 23 s. r is of between."""
+def test_a_record_acknowledged_after_its_leader_died_may_be_of_the_successor() -> None:
+    """b1 was killed at 18 s; its term was last reported at 20 s, that of b2 first at 23 s. r was sent in between."""
     lines = [
         *saw("b1,b2,b3", "0..18", 1, 0, "1,2,3"),
         "fault killed b1 18..60 kind=kill",
@@ -1597,7 +1599,7 @@ def test_of_what_vanished_the_lowest_begins_its_epoch(each: tuple[int, int]) -> 
 
 
 @pytest.mark.parametrize(("times", "committed"), [((30, 20), [20, 20]), ((10, 20), [10, 20])])
-def test_what_vanished_was_committed_when_a_consumer_got_it_or_what_stood_above(
+def test_a_vanished_record_was_committed_by_the_first_delivery_at_or_above_it(
     times: tuple[int, int], committed: list[int]
 ) -> None:
     gone = [Case(TRIAL, None, at, False, offset, offset, 0, at) for offset, at in zip((5, 7), times, strict=True)]
@@ -1649,12 +1651,12 @@ def test_it_begins_no_later_and_an_epoch_that_is_not_in_the_log_begins_nowhere(g
     assert BEGINNING_GONE.begun_at(given).first.tolist() == [0, 6]
 
 
-def test_what_was_given_below_it_is_not_taken_by_it() -> None:
+def test_an_epoch_takes_no_record_below_its_first_delivered_offset() -> None:
     assert BEGINNING_GONE.begun_at({1: 5}).cut(0, 4) == (False, None)
 
 
 def test_a_wiped_disk_that_stays_in_every_reported_isr_may_have_been_filled_again() -> None:
-    """One disk after the other was wiped, 10 s apart; each broker was told in the ISR long after its heal."""
+    """One disk after the other was wiped, 10 s apart; each broker was reported in the ISR long after its heal."""
     rolling = [
         "send r ok @5 t10..11",
         *saw("b1,b2,b3", "0..39", 1, 0, "1,2,3"),
@@ -1706,15 +1708,15 @@ def led_again(down: str = "20..40 kind=kill", joined: str = "2") -> list[str]:
         *("nobody told when b2 began", "it followed"),
     ],
 )
-def test_who_followed_nobody_while_another_led_remains_a_holder(
+def test_a_broker_that_was_down_under_another_leader_remains_a_holder(
     lines: list[str], standing: Standing, acks: str, log: list[str]
 ) -> None:
     more = ["final a @4 e0", *log, "send late ok @6 t55..56"]
     assert decided(*lines, *more, acks=acks, **UNCLEAN).standing is standing
 
 
-def test_what_one_that_lacked_it_took_is_taken_whoever_leads_after_it() -> None:
-    """The log of b2 goes on from r's place: that election took it, whoever had kept it."""
+def test_an_election_without_the_record_takes_it_even_if_a_holder_leads_later() -> None:
+    """The log of b2 continues at the offset of r: that election took r, even if a broker had kept it."""
     lines = [*led_again(), "final a @4 e0", "final b @5 e1", "send late ok @6 t55..56", "end 0..7"]
     assert decided(*lines, **UNCLEAN).standing is PERMITTED
 
@@ -1783,7 +1785,7 @@ _QUIET = saw("b1,b2,b3", "0..60", 1, 0, "1,2,3")
         *("a new anomaly", "a new anomaly that a coordinator may cause"),
     ],
 )
-def test_what_depends_on_a_coordinators_log_is_unknown_where_something_may_have_become_of_it(
+def test_an_anomaly_is_undecided_if_the_coordinator_log_may_have_lost_records(
     more: list[str], settings: dict[str, Any], anomaly: Anomaly, standing: Standing
 ) -> None:
     found = decided("send r ok @5 x1 t2..3", *more, *_MARKED, anomaly=anomaly, **settings)
@@ -1805,13 +1807,13 @@ def test_what_depends_on_a_coordinators_log_is_unknown_where_something_may_have_
         "its own is above, too",
     ],
 )
-def test_what_a_cut_took_is_gone_whatever_became_of_the_coordinators_log(log: list[str], standing: Standing) -> None:
+def test_a_record_that_a_cut_took_is_gone_whatever_the_coordinator_log_lost(log: list[str], standing: Standing) -> None:
     settings: dict[str, Any] = {**UNCLEAN, "isolation_level": "read_committed"}
     lines = ["send r ok @5 x1 t2..3", "txn 1 commit ok 0..5..6", *WHOLE, "send late ok @7 t50..51", *log]
     assert decided(*lines, anomaly=FRACTURED, **settings).standing is standing
 
 
-def test_where_no_transaction_began_no_coordinators_log_is_in_doubt() -> None:
+def test_the_coordinator_log_is_not_in_doubt_without_transactions() -> None:
     settings: dict[str, Any] = {**UNCLEAN, "isolation_level": "read_committed"}
     for log in (CUT, []):
         assert decided("send r ok @5 t10..11", *WHOLE, *log, **settings).standing is VIOLATION
@@ -1827,7 +1829,7 @@ _THREE_LED = (
 
 
 @pytest.mark.parametrize(("sent", "taken_by"), [("10..11", 1), ("19.5..19.8", None)])
-def test_what_either_of_two_permitted_events_may_have_taken_has_none_of_them(sent: str, taken_by: int | None) -> None:
+def test_a_loss_that_two_permitted_events_may_explain_names_neither(sent: str, taken_by: int | None) -> None:
     """b3 goes on at the record's place."""
     log = ("final a @4 e0", "final b @5 e2", "send late ok @6 t55..56", "final late @6 e2", "end 0..7")
     found = decided(f"send r ok @5 t{sent}", *_THREE_LED, *log, **ALONE)
@@ -1869,7 +1871,7 @@ def test_a_doubt_matters_to_a_deposed_leaders_record_until_it_was_acknowledged(s
     assert decided("send r ok @5 t25..26", "live r @5 e0 t27", *led, doubt, *log, **ALONE).standing is stands
 
 
-def test_where_only_committed_records_were_read_one_above_the_end_may_be_there() -> None:
+def test_a_log_read_as_committed_shows_no_cut_at_its_end() -> None:
     log = Log(*np.array([[0], [0], [4]], np.int64), 5, sparse=True)
     assert log.shows_cut(0, 5)
     assert not replace(log, whole=False).shows_cut(0, 5)
@@ -1935,7 +1937,7 @@ def test_with_zookeeper_any_broker_may_be_the_controller_that_a_fault_in_doubt_h
     assert decided(*_B3_OUT_OF_SYNC, "fault a b4 49.1..49.5 kind=pause unknown=b4", **settings).standing is UNDECIDED
 
 
-def test_what_another_stands_for_is_decided_apart_from_what_a_marker_may_stand_for() -> None:
+def test_an_offset_of_another_record_is_judged_apart_from_one_of_a_possible_marker() -> None:
     log = ["txn 1 commit ok 0..5..6", "final a @4 e0", "final b @6 e1", "end 0..7", "send late ok @7 t50..51"]
     known = evidence(by_hand(*LONELY, *log), **UNCLEAN)
     times = {"topic": "trial", "partition": 0, "sent_ns": 10 * SECOND, "acknowledged_ns": 11 * SECOND}
@@ -1979,7 +1981,7 @@ def elsewhere(anomaly: Anomaly, offset: int, beside: Anomaly = LOST, partition: 
     return found.decision.standing
 
 
-def test_what_the_same_cut_took_that_is_lost_decides_what_stands_elsewhere() -> None:
+def test_a_record_acknowledged_elsewhere_is_judged_by_lost_records_of_the_same_cut() -> None:
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 9) is PERMITTED
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 500) is UNDECIDED
     assert elsewhere(ACKNOWLEDGED_ELSEWHERE, 9, partition=1) is UNDECIDED
@@ -1992,10 +1994,10 @@ def test_what_the_same_cut_took_that_is_lost_decides_what_stands_elsewhere() -> 
     [(9, 9, UNDECIDED), (9, 7, UNDECIDED), (12, 9, UNDECIDED), (9, 10, PERMITTED), (12, 41, PERMITTED)],
     ids=["at it", "above it", "behind a gap", "below it", "far below it"],
 )
-def test_what_stands_at_the_end_of_the_final_log_the_leader_that_survived_may_have_lost(
+def test_the_surviving_leader_may_have_lost_the_end_of_its_own_log(
     anomaly: Anomaly, offset: int, end: int, standing: Standing
 ) -> None:
-    """b2 drops the end of its log without an election, right behind what its own election took of b1's."""
+    """b2 drops the end of its log without an election, right behind the records of b1 that its own election took."""
     assert elsewhere(anomaly, offset, end=end) is standing
 
 
@@ -2042,7 +2044,7 @@ _TWO_LEADERS = [
     ],
     ids=["itself, without its end", "another, cleanly, without it"],
 )
-def test_what_survives_may_lack_its_end_whoever_goes_on_from_there(
+def test_a_surviving_log_may_lack_its_end_whichever_leader_continues_it(
     led: list[str], settings: dict[str, Any], log: list[str], standing: Standing
 ) -> None:
     """b1 or b2 acknowledged 9 at 25 s: if it was b2, it may not have been lost."""
@@ -2052,7 +2054,7 @@ def test_what_survives_may_lack_its_end_whoever_goes_on_from_there(
     assert beside is standing
 
 
-def test_what_may_be_of_a_leader_only_if_a_fault_did_not_act_is_of_an_unseen_one_if_it_did() -> None:
+def test_a_record_is_of_an_unreported_leader_if_a_fault_killed_the_known_one() -> None:
     """b1 led until nobody reported anything any more; whether it was killed before r was sent, nobody knows."""
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), "final a @4 e0", "end 0..5"]
     sent = "send r ok @5 t30..31"
@@ -2085,7 +2087,7 @@ def test_of_what_may_be_of_two_leaders_a_broker_must_have_only_what_it_must_have
     assert (names(found.must), names(found.unknown)) == (must, unknown)
 
 
-def test_what_is_undecided_of_each_of_two_leaders_may_be_of_either() -> None:
+def test_a_record_that_is_undecided_for_each_of_two_leaders_may_be_of_either() -> None:
     """b2 may have fetched it of b1 while it was in sync; and nobody watched b2 to the end."""
     led = [
         *saw("b1", "0..17", 1, 0, "1"),
@@ -2111,7 +2113,7 @@ def test_what_is_undecided_of_each_of_two_leaders_may_be_of_either() -> None:
 def test_a_broker_that_was_elected_after_a_leader_that_was_reported_late_may_not_have_been_in_sync(
     reported: str, standing: Standing
 ) -> None:
-    """b2, cut off, acknowledges r alone; b3 is elected. Of the ISR of b2 nobody told before, but that of b1's term."""
+    """b2, cut off, acknowledges r alone; b3 is elected. Before, only the ISR of b1 was reported, not that of b2."""
     lines = [
         *saw("b1", "0..20", 1, 0, "1,2,3"),
         *saw("b2,b3", "0..20", 1, 0, "1,2,3"),
@@ -2122,7 +2124,7 @@ def test_a_broker_that_was_elected_after_a_leader_that_was_reported_late_may_not
         *saw("b2", "44..60", 3, 2, "1,3"),
         *_HEIR_CUT,
     ]
-    # (A consumer tells that b2 appended it, before b3 led; and it was sent when b3 had been seen.)
+    # (A delivery shows that b2 appended r before b3 led; r was sent after the first report of b3.)
     assert decided("send r ok @5 t30..31", "live r @5 e1 t32", *lines, **UNCLEAN).standing is standing
 
 
@@ -2176,7 +2178,9 @@ def test_an_election_does_not_take_beside_others_what_was_gone_before_it(when: s
 
 
 @pytest.mark.parametrize(("twice", "standing"), [(4, PERMITTED), (5, UNDECIDED), (6, UNDECIDED)])
-def test_what_the_elected_may_have_had_and_dropped_its_election_did_not_take(twice: int, standing: Standing) -> None:
+def test_an_election_does_not_take_a_record_that_the_new_leader_may_have_dropped(
+    twice: int, standing: Standing
+) -> None:
     known = evidence(by_hand(*LOST_ALONE), **UNCLEAN)
     written = {(TRIAL, 1): LeaderWrites(np.empty(0, np.int64), twice=twice)}
     case = Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)
@@ -2222,7 +2226,7 @@ _TWO_ELECTIONS = [
         "after the wipe",
     ],
 )
-def test_what_was_acknowledged_in_its_place_tells_that_a_later_wipe_need_not_have_taken_it(
+def test_a_later_wipe_need_not_have_taken_a_record_whose_offset_was_written_again(
     also: list[str], standing: Standing
 ) -> None:
     lines = ["send r ok @5 t10..11", *_ONE_DISK, *also]
@@ -2254,7 +2258,7 @@ def test_nor_need_the_loss_of_every_disk_that_came_later(when: str, standing: St
     assert decided(*lines, *seen, *wipes, unclean_election=False).standing is standing
 
 
-def test_what_an_election_took_that_is_permitted_is_its_own_whoever_leads_later() -> None:
+def test_a_permitted_election_keeps_its_losses_whichever_broker_leads_later() -> None:
     later = [*saw("b3", "61..70", 3, 2, "3"), "fault q b2 60..70 kind=kill"]
     lines = [line.replace("final b @5 e1", "final b @5 e2") for line in LOST_ALONE if "late" not in line]
     lines += [*later, "send x ok @5 t30..31", "send late ok @6 t65..66", "final late @6 e2"]
@@ -2293,17 +2297,17 @@ _OF_B1 = {
     ],
     ids=["nothing", "below", "in its place", "above", "sent before", "another partition", "under the one that took it"],
 )
-def test_what_a_deposed_leader_or_its_own_may_have_acknowledged_in_its_place_need_not_be_taken_later(
+def test_a_later_election_need_not_take_a_record_whose_offset_a_deposed_leader_wrote_again(
     of_b1: list[str], also: list[str], standing: Standing
 ) -> None:
-    """b2 acknowledged r. What stands below it may be b1's, which goes on with its own log, or b2's, whose log was cut
+    """b2 acknowledged r. The record below it may be b1's, which goes on with its own log, or b2's, whose log was cut
     without an election."""
     lines = ["send r ok @5 t36..36.5", *of_b1, *_DEPOSED, *also]
     assert decided(*lines, acks="1", **UNCLEAN).standing is standing
 
 
 #: b1 led alone in the ISR. It was cut from all brokers and controllers, and b2 elected, which nobody knew before 26 s:
-#: either may have acknowledged what was from 24 s on. b1 says until 29 s that it leads.
+#: either may have acknowledged records from 24 s on. b1 reports until 29 s that it leads.
 _CUT_OFF = [
     *saw("b1,b2,b3", "0..4", 1, 0, "1,2,3"),
     *saw("b1", "5..29", 1, 0, "1"),
@@ -2312,7 +2316,7 @@ _CUT_OFF = [
     *saw("b2,b3", "26..60", 2, 1, "2"),
     *saw("b1", "36..60", 2, 1, "2"),
 ]
-#: What b1 had written from 5 on is gone, and from 6 on what b2 had.
+#: The records of b1 from 5 on are gone, and those of b2 from 6 on.
 _OF_B2 = ["final a @4 e0", "final b @5 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
 #: b1 was killed before.
 _KILLED = [line.replace("5..29", "5..18").replace("kind=isolate", "kind=kill") for line in _CUT_OFF]
@@ -2341,7 +2345,7 @@ _KILLED = [line.replace("5..29", "5..18").replace("kind=isolate", "kind=kill") f
         *("another partition", "nobody knows where", "not acknowledged"),
     ],
 )
-def test_what_the_leader_before_may_have_acknowledged_in_its_place_need_not_be_taken_by_the_next(
+def test_the_next_election_need_not_take_a_record_whose_offset_the_old_leader_wrote_again(
     also: list[str], standing: Standing
 ) -> None:
     lines = [*_CUT_OFF, *(line for line in _OF_B2 if not (line == "final b @5 e1" and "final x @5 e1" in also))]
@@ -2398,7 +2402,7 @@ def test_a_leader_whom_nobody_reported_may_have_acknowledged_that_in_its_place(
 def test_without_epochs_a_leader_that_was_killed_and_is_back_may_have_led_on(
     b1: list[str], reported: str, standing: Standing, x: str
 ) -> None:
-    """b2 and b3 tell for long that b1 leads, which was alone in the ISR; then it is killed for good, and b2 leads."""
+    """b2 and b3 report for long that b1 leads, which was alone in the ISR; then it is killed for good, and b2 leads."""
     led = [
         *saw("b1,b2,b3", "0..20", 1, None, "1"),
         *saw("b2,b3", reported, 1, None, "1"),
@@ -2423,9 +2427,7 @@ def test_without_epochs_a_leader_that_was_killed_and_is_back_may_have_led_on(
     ],
     ids=["there", "below", "above", "in another partition", "sent before it was delivered"],
 )
-def test_what_was_delivered_may_have_been_gone_as_another_was_acknowledged_in_its_place(
-    r: str, x: str, standing: Standing
-) -> None:
+def test_a_delivered_record_may_be_gone_before_its_offset_was_written_again(r: str, x: str, standing: Standing) -> None:
     """r was acknowledged, or nobody knows whether it was; a consumer was given it at 7 s, and x is gone as well."""
     log = ["final a @2 e0", "final b @3 e1", "send late ok @6 t50..51", "final late @6 e1", "end 0..7"]
     reported = [f"send r {r} @5 t6..7", "live r @5 e0 t7", *LONELY, f"send x ok {x}", *log]
@@ -2447,7 +2449,7 @@ def test_what_was_delivered_may_have_been_gone_as_another_was_acknowledged_in_it
 def test_an_epoch_tells_that_a_term_had_begun_before_anybody_was_heard_to_know_of_it(
     x: str, more: list[str], standing: Standing
 ) -> None:
-    """b1 and b3 are cut off, and tell until 25 s that b1 leads; b2, that leads since, is heard from 26 s on."""
+    """b1 and b3 are cut off, and report until 25 s that b1 leads; b2, the next leader, reports from 26 s on."""
     led = [
         *saw("b1,b3", "0..4", 1, 0, "1,2,3"),
         *saw("b1,b3", "5..25", 1, 0, "1"),
@@ -2470,10 +2472,10 @@ def test_an_epoch_tells_that_a_term_had_begun_before_anybody_was_heard_to_know_o
     ],
     ids=["aborted", "perhaps committed", "committed and gone", "committed and there", "of no transaction"],
 )
-def test_what_was_not_committed_is_not_of_the_epoch_that_stands_in_its_place(
+def test_an_uncommitted_record_is_not_of_the_epoch_that_holds_its_offset(
     of: list[str], x: str, standing: Standing, level: str
 ) -> None:
-    """b1, which is cut off, may have acknowledged x. What is not read as committed is not told as gone."""
+    """b1, which is cut off, may have acknowledged x. An uncommitted record is not reported as gone."""
     lines = [line for line in _OF_B2 if not (line == "final b @5 e1" and "final x @5 e1" in of)]
     reported = ["send r ok @5 t10..11", f"send x ok @5 t24.5..25.5 {x}", *of, *_CUT_OFF, *lines]
     assert decided(*reported, isolation_level=level, **UNCLEAN).standing is standing

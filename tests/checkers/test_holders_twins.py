@@ -1,4 +1,4 @@
-"""Who must have had a record that is gone, and what took it: more histories that each rule must not reach, or must."""
+"""Which brokers must have had a lost record, and what took it: more histories that a rule must, or must not, reach."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -54,9 +54,7 @@ ALL_WIPED = [
     ],
     ids=["empty", "of its epoch", "it goes on", "begun anew", "retention took what stood below"],
 )
-def test_where_every_disk_was_wiped_and_nobody_else_led_the_log_of_before_may_not_go_on(
-    log: list[str], standing: Standing
-) -> None:
+def test_after_all_disks_were_wiped_the_old_log_may_not_continue(log: list[str], standing: Standing) -> None:
     found = decided(SENT, *ALL_WIPED, *log)
     assert found.standing is standing
     if standing is PERMITTED:
@@ -73,7 +71,7 @@ def test_a_wipe_that_was_never_over_took_them_when_it_began() -> None:
     assert found.event.at_ns == 21 * SECOND
 
 
-def test_where_another_may_have_had_it_the_disk_that_must_have_is_not_all_that_had_it() -> None:
+def test_the_wipe_of_the_only_sure_holder_decides_nothing_if_another_may_have_the_record() -> None:
     """The ISR shrank while r was in flight."""
     lines = [
         *saw("b1,b2,b3", "0..10", 1, 0, "1,2"),
@@ -86,7 +84,7 @@ def test_where_another_may_have_had_it_the_disk_that_must_have_is_not_all_that_h
     assert decided("send r ok @5 t14..15", *lines, "end 0..0").standing is PERMITTED
 
 
-def test_what_was_delivered_and_never_known_to_be_sent_goes_with_the_disks_too() -> None:
+def test_a_delivered_record_without_a_known_send_is_lost_with_all_disks() -> None:
     known = evidence(by_hand(*ALL_WIPED, "end 0..0"))
     delivered = Case(TRIAL, None, 12 * SECOND, False, 5, 5, 0, 12 * SECOND)
     assert holders.decided(known, VANISHED, delivered).standing is PERMITTED
@@ -132,8 +130,8 @@ def test_without_a_final_log_an_election_may_have_taken_it_all_the_same() -> Non
     assert decided(SENT, *LONELY, **UNCLEAN).standing is PERMITTED
 
 
-def test_what_is_of_two_leaders_may_be_attached_to_the_elections_alone_that_would_be_permitted() -> None:
-    """b1 was deposed by b2, and goes on until it hears of it; then b3 leads. b2 alone had what it acknowledged."""
+def test_a_record_of_two_possible_leaders_goes_only_with_a_permitted_election() -> None:
+    """b1 was deposed by b2, and goes on until it hears of it; then b3 leads. b2 alone had its own records."""
     lines = [
         *saw("b1", "0..12", 1, 0, "1,2,3"),
         *saw("b2,b3", "0..9", 1, 0, "1,2,3"),
@@ -168,7 +166,7 @@ def two_terms(*more: str) -> list[str]:
     ],
     ids=["between", "never acknowledged", "nobody knows when it was sent", "as its process ended", "later"],
 )
-def test_who_may_have_acknowledged_it_led_between_its_send_and_its_acknowledgement(
+def test_possible_leaders_of_a_record_led_between_its_send_and_its_acknowledgement(
     sent: float | None, until: float | None, terms: list[int]
 ) -> None:
     """(A broker is heard of for a second.)"""
@@ -186,7 +184,7 @@ def test_when_a_marker_was_written_is_left_out_where_nobody_knows_it() -> None:
 
 
 def test_in_a_run_that_nothing_disturbed_no_coordinator_lost_anything() -> None:
-    """Nobody observes the log of the transactions' coordinator: what it lost may hide what was committed."""
+    """Nobody observes the log of the transaction coordinator: a loss there may hide committed records."""
     committed = {"isolation_level": "read_committed", "unclean_election": True}
     calm = [*saw("b1,b2,b3", "0..60", 1, 0, "1,2,3"), "txn 1 commit ok 0..5..6", "final a @6 e0", "end 0..7"]
     assert decided(SENT, *calm, **committed).standing is VIOLATION
@@ -203,7 +201,7 @@ def test_without_an_observer_a_wipe_that_did_not_act_permits_nothing() -> None:
 
 
 def test_of_what_a_consumer_got_with_an_epoch_and_nobody_acknowledged_no_unseen_leader_is_asked() -> None:
-    """Nobody reported who led in epoch 1."""
+    """No broker reported the leader of epoch 1."""
     lines = [line.replace("epoch=1", "epoch=2") for line in LONELY]
     cut = [line.replace("e1", "e2") for line in CUT]
     got = ["send r info t19..", "live r @5 e0 t25"]
@@ -233,7 +231,7 @@ def test_in_a_log_without_epochs_two_leaders_leave_open_who_must_have_had_what_i
 def test_the_disks_of_all_that_must_have_had_it_are_not_all_disks_where_another_may_have_it(
     wiped: str, joined: str, standing: Standing
 ) -> None:
-    """The ISR grew while it was in flight, as b2 alone tells; then b3 is elected, outside of it."""
+    """The ISR grew while it was in flight, as only b2 reports; then b3 is elected, outside of it."""
     lines = [
         *saw("b1,b2,b3", "0..4", 1, 0, "1"),
         *[*saw("b2", "5..5", 1, 0, joined), *saw("b3", "5..6", 1, 0, "1")],
@@ -247,10 +245,10 @@ def test_the_disks_of_all_that_must_have_had_it_are_not_all_disks_where_another_
 
 @pytest.mark.parametrize(("down", "standing"), [(30, UNDECIDED), (36, VIOLATION)])
 @pytest.mark.parametrize("last", [(), saw("b1,b2,b3", "56..60", 1, 4, "1,2")], ids=["who took it", "another"])
-def test_who_was_elected_again_and_may_have_it_may_have_brought_back_what_one_before_took(
+def test_a_later_leader_that_may_have_the_record_may_have_brought_it_back(
     down: int, standing: Standing, last: list[str]
 ) -> None:
-    """b2 took it; b1 may have followed it, if it was back by then, and leads; then b2 is elected, nobody knows why."""
+    """b2 took it; b1 may have followed it, if it was back by then, and leads; then b2 is elected again."""
     hand = ["fault e1 - 25..25.5 p0 unclean", "fault e2 - 35.2..35.5 p0 unclean"]
     lines = [
         *[*saw("b1", "0..20", 1, 0, "1"), *saw("b2,b3", "0..25", 1, 0, "1"), f"fault killed b1 20..{down} kind=kill"],
@@ -272,7 +270,7 @@ def test_who_was_elected_again_and_may_have_it_may_have_brought_back_what_one_be
     ],
     ids=["not told", "below it", "told", "delivered above", "delivered below", "its disk was wiped before"],
 )
-def test_what_its_leader_tells_committed_in_its_next_epoch_no_clean_election_takes(
+def test_no_clean_election_takes_a_record_that_was_reported_committed_in_the_next_epoch(
     high: str, more: list[str], standing: Standing
 ) -> None:
     lines = [
@@ -343,9 +341,7 @@ def test_an_isr_may_grow_after_its_last_report_where_that_would_not_have_what_wa
 
 
 @pytest.mark.parametrize(("sent", "standing"), [("3..4", UNDECIDED), ("12..13", PERMITTED)])
-def test_who_lost_its_disk_and_joined_the_isr_need_not_have_what_only_its_leader_acknowledged(
-    sent: str, standing: Standing
-) -> None:
+def test_a_wiped_broker_that_rejoins_may_lack_what_only_its_leader_acknowledged(sent: str, standing: Standing) -> None:
     lines = [
         *[*saw("b1,b2", "0..5", 1, 0, "1,2,3"), *saw("b3", "0..5", 1, 0, "1,2,3"), "fault k b3 5.5..8 kind=kill"],
         *["fault w b3 6..7 kind=wipe", *saw("b1,b2", "6..14", 1, 0, "1,2"), *saw("b3", "9..14", 1, 0, "1,2")],
@@ -374,7 +370,7 @@ ZOOKEEPER = {"version": "3.9.2", "metadata": "zookeeper"}
         *("the leader reports it afterwards", "late, too"),
     ],
 )
-def test_who_is_reported_in_the_isr_before_and_after_was_in_it_though_all_are_late_meanwhile(
+def test_a_broker_reported_in_the_isr_before_and_after_late_reports_was_in_it(
     own: str, controller: str, until: float, standing: Standing
 ) -> None:
     """b2, cut from b1, gets nothing; it is reported in the ISR before r was acknowledged, and until 11.5 s."""
@@ -386,8 +382,8 @@ def test_who_is_reported_in_the_isr_before_and_after_was_in_it_though_all_are_la
 
 
 @pytest.mark.parametrize("epoch", [0, 1], ids=["the same epoch", "a later epoch"])
-def test_who_was_in_it_before_and_after_was_so_in_whichever_epoch_of_the_leader(epoch: int) -> None:
-    """b1 tells nothing from 4.5 s to 12 s; what b2 tells from 8 s on is not late. b3 is
+def test_a_broker_in_the_isr_before_and_after_was_in_it_in_each_epoch_of_its_leader(epoch: int) -> None:
+    """b1 reports nothing from 4.5 s to 12 s; the reports of b2 from 8 s on are not late. b3 is
     killed at 8.1 s: the controller may raise the epoch. b2, cut from b1, was in the ISR until 11.5 s."""
     led = [*saw("b1", "0.5..4.5", 1, 0, "1,2,3"), *saw("b2", "0.5..7.9", 1, 0, "1,2,3")]
     led += [*saw("b3", "0.5..7.5", 1, 0, "1,2,3"), *saw("b2", "8.5..11.5", 1, epoch, "1,2")]
@@ -400,7 +396,7 @@ def test_who_was_in_it_before_and_after_was_so_in_whichever_epoch_of_the_leader(
 
 @pytest.mark.parametrize("later", ["1,2", "1"], ids=["b2 joins later", "nobody joins"])
 @pytest.mark.parametrize(("min_isr", "standing"), [(2, UNDECIDED), (1, PERMITTED)])
-def test_who_joins_the_isr_later_is_not_the_second_that_had_to_be_in_it(
+def test_a_broker_that_joins_later_is_not_the_second_isr_member_of_the_write(
     min_isr: int, later: str, standing: Standing
 ) -> None:
     """r was acknowledged while b2 and b3 were cut from b1: too early, if either was in the ISR; b3 was elected."""
@@ -415,7 +411,7 @@ def test_who_joins_the_isr_later_is_not_the_second_that_had_to_be_in_it(
 
 
 @pytest.mark.parametrize("isr", ["1,2,3", "1"])
-def test_who_joins_the_isr_of_a_leader_that_lost_its_disk_has_nothing_of_before(isr: str) -> None:
+def test_a_broker_that_joins_the_isr_of_a_wiped_leader_has_no_earlier_record(isr: str) -> None:
     """r was acknowledged by b1 alone, which was killed, wiped, and elected again with its empty disk."""
     led = [*saw("b1,b2,b3", "0..20.9", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21.2..22.2", 1, 0, "1")]
     led += [*saw("b2,b3", "23.2..25.2", 1, 0, "1"), *saw("b2,b3", "26..28", -1, 1, "1")]
@@ -428,8 +424,8 @@ def test_who_joins_the_isr_of_a_leader_that_lost_its_disk_has_nothing_of_before(
 @pytest.mark.parametrize(
     "fault", ["b1 5..60 kind=slow plane=all", "b1,b2,b3 5..60 kind=flaky plane=all", "c1 5..60 kind=slow"]
 )
-def test_what_the_leader_alone_had_to_have_obliges_nobody_else_though_it_reports_late(fault: str) -> None:
-    """acks=1: the leader is killed, and what it had not sent is gone."""
+def test_with_acks_1_only_the_leader_must_have_the_record_though_its_reports_are_late(fault: str) -> None:
+    """acks=1: the leader is killed, and the records that no follower had fetched are gone."""
     led = [
         *saw("b1", "0..20", 1, 0, "1,2,3"),
         *saw("b2,b3", "0..25", 1, 0, "1,2,3"),
@@ -442,7 +438,7 @@ def test_what_the_leader_alone_had_to_have_obliges_nobody_else_though_it_reports
 @pytest.mark.parametrize(
     ("late", "standing"), [("b1,b2,b3 8..15", VIOLATION), ("c1 8..15", VIOLATION), ("b1,b2,b3 8..100", UNDECIDED)]
 )
-def test_who_is_still_in_the_isr_when_nobody_is_late_any_more_must_have_it(late: str, standing: Standing) -> None:
+def test_a_broker_still_in_the_isr_after_late_reports_end_must_have_the_record(late: str, standing: Standing) -> None:
     led = [*saw("b1,b2,b3", "0..90", 1, 0, "1,2,3"), *saw("b2,b3", "96..190", 2, 1, "2,3")]
     faults = [f"fault s {late} kind=slow plane=all", "fault k b1 90.5..180 kind=kill"]
     log = [line.replace("t100..101", "t150..151") for line in ENDED]
@@ -461,7 +457,7 @@ def test_who_is_still_in_the_isr_when_nobody_is_late_any_more_must_have_it(late:
     ids=["cut from the controller", "isolated", "it reports the new one", "from brokers alone", "long before"],
 )
 def test_after_a_cut_a_leader_may_report_an_older_isr_than_it_uses(fault: str, until: int, standing: Standing) -> None:
-    """b2 is killed; healed, b1 is told the ISR of b1 and b3, and reports the ISR of before for some more seconds."""
+    """b2 is killed; healed, b1 learns the ISR of b1 and b3, but reports the old ISR for some more seconds."""
     led = [*saw("b1", f"0..{until}", 1, 0, "1,2,3"), *saw("b1", f"{until + 1}..24", 1, 0, "1,3")]
     led += [*saw("b3", "0..16", 1, 0, "1,2,3"), *saw("b3", "17..24", 1, 0, "1,3"), *saw("b2", "27..31", 1, 0, "1,3")]
     faults = ["fault k2 b2 8..26 kind=kill", f"fault f {fault}", "fault k b1,b3 25..95 kind=kill"]
@@ -487,7 +483,7 @@ def test_after_a_cut_a_leader_may_report_an_older_isr_than_it_uses(fault: str, u
 def test_a_leader_may_report_an_older_isr_than_it_uses_where_the_controller_is_late(
     fault: str, version: str, standing: Standing
 ) -> None:
-    """b1 takes b2 out of the ISR, and reports what the controller, b4, told all before."""
+    """b1 takes b2 out of the ISR, and reports the ISR that the controller, b4, had sent to all."""
     led = [*saw("b1,b3", "0..149", 1, 0, "1,2,3", "controller=4"), *saw("b2", "0..161", 1, 0, "1,2,3", "controller=4")]
     faults = [f"fault f {fault}", "fault c b1,b2 20..155 from=b1 to=b2 plane=replication"]
     faults += ["fault k b1,b3 150..320 kind=kill", *saw("b2", "163..310", 2, 1, "2", "controller=4")]
@@ -497,9 +493,11 @@ def test_a_leader_may_report_an_older_isr_than_it_uses_where_the_controller_is_l
 
 
 @pytest.mark.parametrize(("unclean", "standing"), [(True, UNDECIDED), (False, VIOLATION)])
-def test_who_was_in_the_isr_may_have_what_was_committed_before(unclean: bool, standing: Standing) -> None:
-    """b1, who committed r alone, leads again, with b2 in the ISR: too shortly to be sure that it is so. (A clean
-    election shows that it was.)"""
+def test_a_broker_that_was_briefly_in_the_isr_may_have_earlier_committed_records(
+    unclean: bool, standing: Standing
+) -> None:
+    """b1, which committed r alone, leads again, with b2 in the ISR for too short a time to be sure of it. (A clean
+    election shows that b2 was in it.)"""
     found = decided(
         "send r ok @5 t8..8.1",
         *[*saw("b1,b2,b3", "0..11", 1, 0, "1"), "fault k3 b3 4..90 kind=kill", *saw("b1,b2", "12..12.6", 1, 1, "1,2")],
@@ -577,10 +575,10 @@ def test_disks_lost_after_a_doubtful_election_do_not_excuse_the_next(acks: str, 
 
 
 @pytest.mark.parametrize(("wiped", "may_have"), [([], {1}), ([1], {1}), ([1, 2], {1}), ([1, 2, 3], {1})])
-def test_who_joined_the_isr_of_a_doubtful_leader_is_a_disk_that_was_not_lost(
+def test_a_broker_that_joined_the_isr_of_a_doubtful_leader_may_still_have_the_record(
     wiped: list[int], may_have: set[int]
 ) -> None:
-    """All else that may have had r is wiped before b4 is elected: if b3 had r, so has b4."""
+    """All others that may have had r are wiped before b4 is elected: if b3 had r, b4 has it."""
     replicas = "replicas=1,2,3,4"
     led = [*saw("b1,b2,b3,b4", "0..9", 1, 0, "1,2,3", replicas), *saw("b1", "10..20", 1, 0, "1,2", replicas)]
     led += [f"saw b1 @10.5 leader=1 epoch=0 isr=1,2 high=6 {replicas}", *saw("b3,b4", "10..25", 1, 0, "1,2", replicas)]
@@ -594,7 +592,7 @@ def test_who_joined_the_isr_of_a_doubtful_leader_is_a_disk_that_was_not_lost(
 
 
 def test_an_empty_leader_out_of_an_isr_without_it_is_a_violation_in_whichever_of_its_epochs() -> None:
-    """b3, empty, is elected from the ISR of b2 alone, who has r and is dead; next it is alone in the ISR."""
+    """b3, empty, is elected from the ISR of b2 alone, which has r and is dead; next it is alone in the ISR."""
     led = [*saw("b1,b2", "0..6", 1, 0, "1,2,3"), *saw("b3", "0..4", 1, 0, "1,2,3"), *saw("b1,b2", "7..12", 1, 1, "1,2")]
     led += [*saw("b3", "10..12", 1, 1, "1,2"), *saw("b2,b3", "15..25", 2, 2, "2"), *saw("b3", "26.5..27.5", -1, 3, "2")]
     led += [*saw("b3", "30..38", 3, 4, "3"), *saw("b3", "39..160", 3, 5, "3"), *saw("b2", "42..160", 3, 5, "3")]
@@ -605,7 +603,7 @@ def test_an_empty_leader_out_of_an_isr_without_it_is_a_violation_in_whichever_of
 
 
 @pytest.mark.parametrize("unclean", [False, True])
-def test_who_follows_an_empty_last_replica_and_leads_next_took_nothing(unclean: bool) -> None:
+def test_a_follower_of_a_wiped_last_replica_takes_nothing_when_it_leads(unclean: bool) -> None:
     """b3, alone in the ISR, loses its disk and leads on; b2 joins it without r, and is elected; b1 has it."""
     led = [
         *saw("b1,b2,b3", "0..11", 1, 0, "1,3"),
@@ -622,7 +620,7 @@ def test_who_follows_an_empty_last_replica_and_leads_next_took_nothing(unclean: 
     assert found.standing is PERMITTED
 
 
-def test_where_nobody_reported_the_isr_before_an_election_it_may_have_been_another() -> None:
+def test_an_unreported_isr_before_an_election_may_have_been_another() -> None:
     """b3 is dead when r is acknowledged: so it was not in the ISR, though it is in the last that was reported."""
     led = [
         *saw("b1,b2,b3", "0..6", 1, 0, "1,2,3"),
@@ -666,7 +664,7 @@ def deposed(*then: str, killed: float = 15.9) -> Standing:
     return decided(*lines, anomaly=VANISHED, acks="1", unclean_election=True).standing
 
 
-def test_what_a_deposed_leader_wrote_may_be_committed_when_it_leads_again() -> None:
+def test_records_of_a_deposed_leader_may_be_committed_when_it_leads_again() -> None:
     """b1 leads again, alone in the ISR, before the consumer got r: so r was committed then. At last b3 is elected
     without r, as the settings permit."""
     cut = ["fault i1 b1 9..16 kind=isolate plane=all", "fault i3 b3 14..29.6 kind=isolate plane=all"]
@@ -674,13 +672,13 @@ def test_what_a_deposed_leader_wrote_may_be_committed_when_it_leads_again() -> N
     assert deposed(*cut, *again) is UNDECIDED
 
 
-def test_what_a_deposed_leader_wrote_was_not_committed_by_its_next_term_if_that_came_later() -> None:
+def test_a_second_term_after_the_delivery_did_not_commit_the_record() -> None:
     cut = ["fault i1 b1 9..24 kind=isolate plane=all", "fault i3 b3 14..29.6 kind=isolate plane=all"]
     led = [*saw("b2", "16..24", 3, 1, "2,3"), *saw("b1", "25.5..29", 1, 2, "1"), *saw("b3", "30.2..60", 3, 3, "3")]
     assert deposed(*cut, *led, "fault k1 b1 29..70 kind=kill", killed=24.2) is VIOLATION
 
 
-def test_what_a_consumer_got_of_a_leader_that_never_led_again_was_not_committed() -> None:
+def test_a_record_delivered_by_a_leader_that_never_led_again_was_not_committed() -> None:
     cut = ["fault i1 b1 9..70 kind=isolate plane=all", "fault i3 b3 14..25 kind=isolate plane=all"]
     led = [*saw("b3", "16..20", 3, 1, "2,3"), *saw("b3", "21..29", 3, 2, "3"), *saw("b3", "30..60", 3, 3, "3")]
     assert deposed(*cut, *led) is VIOLATION
@@ -731,7 +729,7 @@ def test_nobody_may_have_followed_an_empty_leader_before_the_last_disk_was_lost(
         ("1,2", 2, 30, UNDECIDED),
     ],
 )
-def test_what_came_to_pass_in_a_term_before_its_leader_lost_its_disk(
+def test_joins_and_writes_of_a_term_happened_before_its_leader_was_wiped(
     joined: str, wrote: int, back: int, standing: Standing
 ) -> None:
     """b2, alone in the ISR, acknowledges r, is killed, leads again, is killed again, and loses its disk before its
@@ -766,7 +764,7 @@ BY_HAND = "fault elect-1 - 25.8..26 p0 unclean"
     ],
     ids=["nothing", "to nobody", "for less than 3 s", "any more", "with ZooKeeper", "and an election by hand"],
 )
-def test_who_joined_an_isr_while_its_leader_said_nothing_must_have_what_was_committed_before(
+def test_a_broker_that_joined_while_its_leader_was_silent_must_have_committed_records(
     to: str, since: str | None, more: list[str], settings: dict[str, Any]
 ) -> None:
     own = [*saw("b1", f"0..{to}", 1, 0, "1"), *(saw("b1", since, 1, 0, "1") if since else [])]
@@ -779,7 +777,7 @@ def test_who_joined_an_isr_while_its_leader_said_nothing_must_have_what_was_comm
     ("sent", "standing"),
     [("10..10.2", VIOLATION), ("11.2..11.4", VIOLATION), ("11.6..11.8", UNDECIDED), ("14..14.2", PERMITTED)],
 )
-def test_what_others_report_while_the_leader_pauses_is_in_doubt(sent: str, standing: Standing) -> None:
+def test_the_isr_that_others_report_while_the_leader_is_silent_is_in_doubt(sent: str, standing: Standing) -> None:
     """b1 reports nothing from 10 s to 12.9 s."""
     own = [*saw("b1", "0..10", 1, 0, "1"), *saw("b1", "12.9..19.9", 1, 0, "1")]
     others = [*saw("b2,b3", "0..10", 1, 0, "1"), *saw("b2,b3", "10.5..12.5", 1, 0, "1,2")]
@@ -801,13 +799,13 @@ JOINED_LAST = [
     [(["fault w b1 20.3..40 kind=wipe"], UNCLEAN), ([BY_HAND], {"unclean_election": False})],
     ids=["all disks", "by hand"],
 )
-def test_who_is_still_reported_in_an_isr_a_lag_after_a_record_was_committed_must_have_it(
+def test_a_broker_still_in_the_isr_one_lag_after_the_commit_must_have_the_record(
     sent: str, more: list[str], settings: dict[str, Any]
 ) -> None:
     assert decided(f"send r ok @5 t{sent}", *JOINED_LAST, *more, *B2_LEADS, **settings).standing is VIOLATION
 
 
-def test_who_is_reported_in_an_isr_for_less_than_a_lag_after_that_may_have_it() -> None:
+def test_a_broker_in_the_isr_for_less_than_a_lag_after_the_commit_may_have_the_record() -> None:
     """r was committed at 19.3 s: an ISR that was reported until 20.2 s may be older."""
     lines = [line.replace("@19.7..25.7", "@19.7") for line in JOINED_LAST]
     lines += [*saw("b2,b3", "20.2..20.2", 1, 0, "1,2"), *saw("b2,b3", "20.5..25.5", 1, 0, "1")]
@@ -840,7 +838,7 @@ def test_nor_does_it_make_an_election_clean(
     assert (found.standing, found.event and found.event.in_isr) == (standing, False)
 
 
-def test_what_a_broker_that_is_behind_still_reports_leaves_no_isr_behind() -> None:
+def test_the_old_isr_that_a_broker_behind_still_reports_does_not_count() -> None:
     """b4 is cut off, and still reports that b2 was in the ISR when b1, alone in it, is killed."""
     lines = [*saw("b1,b2,b3,b4", "0..10", 1, 0, "1,2"), "fault c b4 10.2..60 kind=isolate plane=all clients=kept"]
     lines += [*saw("b1", "11..20", 1, 0, "1"), *saw("b2,b3", "11..20", 1, 0, "1"), *saw("b4", "11..23", 1, 0, "1,2")]
@@ -863,14 +861,14 @@ def test_a_term_that_was_first_reported_after_the_next_one_had_an_isr_of_its_own
 
 
 @pytest.mark.parametrize("sent", ["9.5..9.85", "11.2..11.4"])
-def test_what_others_began_to_report_just_before_a_leader_pauses_counts_too(sent: str) -> None:
+def test_an_isr_that_others_report_just_before_the_leader_is_silent_counts(sent: str) -> None:
     own = [*saw("b1", "0..10", 1, 0, "1"), *saw("b1", "12.9..19.9", 1, 0, "1")]
     others = [*saw("b2,b3", "0..9", 1, 0, "1"), *saw("b2,b3", "9.8..12.8", 1, 0, "1,2")]
     others += saw("b2,b3", "13..25", 1, 0, "1")
     assert decided(f"send r ok @5 t{sent}", *own, *others, *B2_LEADS, **UNCLEAN).standing is VIOLATION
 
 
-def test_what_others_reported_last_before_a_record_was_sent_in_a_pause_is_in_doubt() -> None:
+def test_the_isr_last_reported_before_a_send_in_a_silence_is_in_doubt() -> None:
     own = [*saw("b1", "0..10", 1, 0, "1"), *saw("b1", "12.9..19.9", 1, 0, "1")]
     others = [*saw("b2,b3", "0..10", 1, 0, "1"), *saw("b2,b3", "10.5..12.5", 1, 0, "1,2")]
     others += saw("b2,b3", "12.8..25.8", 1, 0, "1")
@@ -894,7 +892,7 @@ def test_a_leader_that_reports_nothing_at_first_pauses(when: str) -> None:
 
 
 @pytest.mark.parametrize("between", ["1,3", "1,2,3"])
-def test_who_is_reported_in_an_isr_all_the_time_did_not_join_since_its_wipe(between: str) -> None:
+def test_a_broker_reported_in_the_isr_all_the_time_did_not_join_after_its_wipe(between: str) -> None:
     """b1 reports nothing from 10 s to 12.9 s. b2 loses its disk at 17.2 s."""
     own = [*saw("b1", "0..10", 1, 0, "1"), *saw("b1", "12.9..19.9", 1, 0, "1,2,3")]
     others = [*saw("b2,b3", "0..10", 1, 0, "1"), *saw("b3", "10.5..11.5", 1, 0, between)]
@@ -905,7 +903,7 @@ def test_who_is_reported_in_an_isr_all_the_time_did_not_join_since_its_wipe(betw
 
 
 @pytest.mark.parametrize("again", [[], ["saw b4 @30 leader=1 epoch=0 isr=1"]], ids=["nothing", "what it did before"])
-def test_what_a_broker_repeats_after_a_pause_was_not_reported_all_the_time(again: list[str]) -> None:
+def test_a_report_repeated_after_a_pause_does_not_cover_the_pause(again: list[str]) -> None:
     """b4 reports at 11 s that b1 is alone, and is paused. b2 is in sync and up, and b3 elected."""
     lines = [*saw("b1,b2,b3,b4", "0..10", 1, 0, "1,2"), "saw b4 @11 leader=1 epoch=0 isr=1"]
     lines += ["fault p4 b4 11.6..29.8 kind=pause", *again, *saw("b4", "31..60", 3, 1, "3")]
@@ -1002,7 +1000,7 @@ def test_nobody_knows_whether_an_election_was_clean_if_another_isr_is_reported_l
     assert decided("send r ok @5 t19.5..20", *led, **ALONE).standing is UNDECIDED
 
 
-def test_what_a_consumer_still_fetched_was_taken_by_no_election_before() -> None:
+def test_no_election_before_a_delivery_took_the_delivered_record() -> None:
     """b2 may have had r when it was elected, or not. A consumer got r when b1 was over: b3's election took it."""
     led = [*saw("b1,b2,b3", "0..9", 1, 0, "1"), *saw("b2,b3", "9.6..9.6", 1, 0, "1,2"), "fault k b1 9.7..90 kind=kill"]
     led += [*saw("b2", "10..20", 2, 1, "2"), *saw("b3", "10..25", 2, 1, "2"), "fault k2 b2 20.2..90 kind=kill"]
@@ -1012,7 +1010,7 @@ def test_what_a_consumer_still_fetched_was_taken_by_no_election_before() -> None
     assert (found.standing, found.may_not_have) == (UNDECIDED, frozenset())
 
 
-def test_which_election_was_not_allowed_to_take_it_is_known_beside_which_was() -> None:
+def test_a_decision_names_permitted_and_forbidden_elections_apart() -> None:
     """r was acknowledged while the ISR shrank; b2 was elected out of sync, and b3 from b2's ISR."""
     led = [
         *saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"),
@@ -1025,14 +1023,14 @@ def test_which_election_was_not_allowed_to_take_it_is_known_beside_which_was() -
     assert (found.standing, found.may_have, found.may_not_have) == (UNDECIDED, {1}, {2})
 
 
-def test_what_either_of_two_leaders_wrote_may_go_with_what_took_the_first_ones() -> None:
+def test_a_record_of_either_of_two_leaders_may_go_with_the_records_of_the_first() -> None:
     led = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21..60", 2, 1, "1,2,3")]
     found = decided("send r ok @5 t19..20", *led, *CUT, **ALONE)
     assert (found.standing, len(found.possible_terms), found.may_have) == (UNDECIDED, 2, {1})
 
 
 @pytest.mark.parametrize("cut", [[], ["fault q b2 4.3..26.1 kind=isolate plane=client clients=cut"]])
-def test_what_a_broker_reports_again_after_the_next_term_is_newer_if_it_is_not_behind(cut: list[str]) -> None:
+def test_a_report_repeated_after_the_next_term_began_is_new_if_the_broker_is_not_behind(cut: list[str]) -> None:
     """b2, which nobody could ask for a time, reports the same ISR as before that."""
     lines = [
         *saw("b1,b2,b3", "0..4", 1, 0, "1,2"),
@@ -1068,7 +1066,7 @@ STOPPED = [
 
 @pytest.mark.parametrize("kind", ["pause", "isolate plane=all clients=cut"])
 @pytest.mark.parametrize(("when", "standing"), [("17..19.1", UNDECIDED), ("17..40", UNDECIDED), ("12..40", PERMITTED)])
-def test_who_kept_its_session_could_be_elected(when: str, standing: Standing, kind: str) -> None:
+def test_a_broker_whose_session_did_not_expire_could_be_elected(when: str, standing: Standing, kind: str) -> None:
     """b2 was silent before the election of b3, for less than a session or for longer."""
     lines = [*STOPPED, *saw("b2", f"0..{int(when[:2]) - 1}", 1, 0, "1,2"), f"fault f b2 {when} kind={kind}"]
     assert decided(SENT, *lines, silence_ns=5 * SECOND, **UNCLEAN).standing is standing

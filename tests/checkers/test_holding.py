@@ -1,4 +1,4 @@
-"""Who had a record over time: each moment at which that changed, and the histories in which it did not."""
+"""Which brokers had a record over time: each moment of a change, and the histories in which nothing changed."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ Changes = list[tuple[int, Why, list[int]]]
 
 
 def story_of(*lines: str, **settings: Any) -> Changes:
-    """The story of the record r: when what became known of whom."""
+    """The story of the record r: the time, the event and the brokers of each change."""
     [each] = stories(*lines, **settings)
     return each
 
@@ -40,7 +40,7 @@ def stories(*lines: str, **settings: Any) -> list[Changes]:
     return found
 
 
-def test_who_was_in_the_isr_must_have_it_and_is_elected_with_it() -> None:
+def test_a_broker_in_the_isr_must_have_the_record_and_is_elected_with_it() -> None:
     assert story_of("send r ok @5 t10..11", *WHOLE, *CUT, **UNCLEAN) == [
         (11, Why.LED, [1]),
         (11, Why.IN_SYNC, [2, 3]),
@@ -48,7 +48,7 @@ def test_who_was_in_the_isr_must_have_it_and_is_elected_with_it() -> None:
     ]
 
 
-def test_who_was_not_need_not_and_takes_it() -> None:
+def test_a_broker_outside_the_isr_need_not_have_the_record_and_takes_it() -> None:
     assert story_of(*LOST_ALONE, **UNCLEAN) == [
         (11, Why.LED, [1]),
         (11, Why.NOT_IN_SYNC, [2, 3]),
@@ -92,7 +92,7 @@ def test_a_broker_that_comes_back_in_sync_has_it_again() -> None:
     assert lonely_after_a_wipe(*saw("b1,b3", "21..60", 1, 0, "1,3")) == gone
 
 
-def test_who_joins_the_isr_of_a_later_leader_that_has_it_has_it_too() -> None:
+def test_a_broker_that_joins_the_isr_of_a_later_leader_has_the_record_too() -> None:
     early = ["send r ok @5 t10..11", *saw("b1", "0..20", 1, 0, "1,2"), *saw("b2", "0..25", 1, 0, "1,2")]
     early += ["fault killed b1 20.. kind=kill"]
     later = [*saw("b2,b3", "26..40", 2, 1, "2"), *saw("b2,b3", "41..60", 2, 1, "2,3"), "end 0..9"]
@@ -153,7 +153,7 @@ def test_of_each_leader_that_may_have_appended_it_there_is_a_story() -> None:
     assert (26, Why.TOOK, [2]) in stories(*both, **ALONE)[0]
 
 
-def test_where_nobody_knows_whether_a_disk_was_wiped_both_stories_are_given() -> None:
+def test_both_stories_are_given_if_a_wipe_is_not_certain() -> None:
     wipe = "fault gone b2 14..16 kind=wipe without=b2 unknown=b2"
     as_known, supposed = stories("send r ok @5 t10..11", *WHOLE, wipe, *CUT, **UNCLEAN)
     assert (14, Why.WIPED, [2]) in supposed
@@ -169,7 +169,7 @@ def test_every_change_has_a_sentence() -> None:
         assert "b1 and b2" in said or "b3 (epoch 7)" in said
 
 
-def test_what_decides_is_what_is_reported(tmp_path: Path) -> None:
+def test_a_record_has_a_story_only_if_its_loss_was_judged(tmp_path: Path) -> None:
     run = tmp_path / "run"
     write(run, [by_hand(*LOST_ALONE)], unclean_election=True)
     archive = Archive.open(run)
@@ -208,7 +208,7 @@ def test_has_is_given_for_each_change() -> None:
     assert NAMES[story.leader] == "b1"
 
 
-def test_where_an_earlier_leader_may_have_lacked_it_the_later_one_only_may_have_taken_it() -> None:
+def test_an_election_only_may_take_a_record_that_an_earlier_leader_may_have_lacked() -> None:
     """b2 was in only some of the ISRs that were reported around the acknowledgement, b3 in none."""
     seen = [
         *saw("b1,b2,b3", "0..10", 1, 0, "1,2"),
@@ -227,7 +227,7 @@ def test_where_an_earlier_leader_may_have_lacked_it_the_later_one_only_may_have_
     ]
 
 
-def test_where_another_write_had_its_place_before_an_election_only_may_have_taken_it() -> None:
+def test_an_election_only_may_take_a_record_whose_offset_was_written_again() -> None:
     seen = [
         *saw("b1", "0..40", 1, 0, "1"),
         *saw("b2,b3", "0..45", 1, 0, "1"),

@@ -1,4 +1,4 @@
-"""What is missing between records of one leader epoch, no election took: it is a violation, whatever the settings."""
+"""No election took records that are missing within one leader epoch: they are a violation under all settings."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ from harness.core.verdict import Standing, Verdict
 from harness.history.run_file import Origin
 from tests.checkers.notation import by_hand, write
 
-#: b1 led with the whole ISR; then b2, with another epoch, once b1 was cut off: with acks=1 what b1 had alone may go.
+#: b1 led with the whole ISR; then b2, with another epoch, once b1 was cut off: with acks=1 records of b1 may be lost.
 ELECTED = (
     "saw b1 @0..30 leader=1 epoch=0 isr=1,2,3",
     "saw b2 @0..30 leader=1 epoch=0 isr=1,2,3",
@@ -64,7 +64,7 @@ def test_a_hole_is_reported_before_what_is_bigger(judged: Judge) -> None:
 
 
 @pytest.mark.heavy
-def test_what_an_election_cut_off_the_end_stays_permitted(judged: Judge) -> None:
+def test_records_that_an_election_cut_off_the_log_end_stay_permitted(judged: Judge) -> None:
     verdict = judged(*sent(*"abc"), "send d ok @1 t40..41", "final a @0 e0", "final d @1 e1", "end 0..2")
     assert verdict.anomalies["lost"].standing is Standing.PERMITTED
     assert set(standings(verdict).values()) == {Standing.PERMITTED}
@@ -165,7 +165,7 @@ def test_a_compacted_log_has_holes_of_its_own(policy: str, spark: SparkSession, 
     assert found(spark, tmp_path, "final a @0 e0", "final b @2 e0", "end 0..3", scenario=scenario) == {}
 
 
-def test_where_transactions_write_a_marker_may_stand_there(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_offset_where_a_transaction_marker_may_stand_is_no_hole(spark: SparkSession, tmp_path: Path) -> None:
     lines = ["txn 1 commit ok 0..5..6", "final a @0 e0", "final b @2 e0", "end 0..3"]
     assert found(spark, tmp_path, *lines) == {}
 
@@ -240,6 +240,6 @@ def test_a_lost_record_is_reported_as_lost_and_not_as_a_hole(judged: Judge, besi
 
 
 def final_read(verdict: Verdict) -> tuple[bool, str]:
-    """Whether the final read was complete, and what is said of that."""
+    """Whether the final read was complete, and the sentence about it."""
     [found] = [one for one in verdict.preconditions if one.name == "final read complete"]
     return found.met, found.detail

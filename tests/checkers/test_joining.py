@@ -1,4 +1,4 @@
-"""Who joined the ISR after a record was written, and so must or may have it; and who need not."""
+"""Which brokers joined the ISR after a record was written, and so must or may have it; and which need not."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ ZOOKEEPER_2_7: dict[str, Any] = {"version": "2.7.0", "metadata": "zookeeper"}
     ("version", "high", "standing"),
     [("1.0.2", "", UNDECIDED), ("2.0.0", "", UNDECIDED), ("2.0.1", "", VIOLATION), ("1.0.2", "high=6", VIOLATION)],
 )
-def test_who_joins_the_isr_of_a_later_term_has_what_stood_there_as_it_began_since_2_0_1(
+def test_since_2_0_1_a_broker_that_joins_a_later_term_has_all_records_from_before_it(
     version: str, high: str, standing: Standing
 ) -> None:
-    """b2 leads while b1 is down, then b1 again; b3 joins its ISR, and is elected. (An ISR is told a minute late.)"""
+    """b2 leads while b1 is down, then b1 again; b3 joins its ISR, and is elected. (ISRs are reported a minute late.)"""
     lines = [
         *[
             *saw("b1,b2,b3", "0..70", 1, 0, "1,2,3"),
@@ -60,7 +60,7 @@ IN_FROM_ITS_BEGINNING = saw("b1,b2", "12..59", 1, 1, "1,2")
 @pytest.mark.parametrize(
     ("isr", "joined"), [("1,2", "30..59"), ("1", "30..59"), ("1", "59.5..59.9")], ids=["again", "late", "at last"]
 )
-def test_who_joins_the_isr_in_its_leaders_second_term_has_what_it_acknowledged_in_the_first(
+def test_a_broker_that_joins_in_the_second_term_of_its_leader_has_records_of_the_first(
     isr: str, joined: str, wiped: bool, unclean: bool
 ) -> None:
     """KAFKA-7128: the leader takes it into the ISR when it has reached the beginning of the second term."""
@@ -69,8 +69,10 @@ def test_who_joins_the_isr_in_its_leaders_second_term_has_what_it_acknowledged_i
 
 
 @pytest.mark.parametrize(("wiped", "standing"), [(False, PERMITTED), (True, UNDECIDED)])
-def test_who_stays_in_the_isr_of_a_leader_that_leads_again_need_not_have_it(wiped: bool, standing: Standing) -> None:
-    """With acks=1 b2 may still not have it; and it may have joined again unseen."""
+def test_a_broker_that_stays_in_the_isr_when_its_leader_leads_again_may_lack_the_record(
+    wiped: bool, standing: Standing
+) -> None:
+    """With acks=1 b2 may still lack r; and it may have rejoined between two reports."""
     assert led_again(*IN_FROM_ITS_BEGINNING, wiped=wiped) is standing
 
 
@@ -84,7 +86,7 @@ def test_who_stays_in_the_isr_of_a_leader_that_leads_again_need_not_have_it(wipe
     ],
     ids=["before the first report", "in a silence", "before KAFKA-7128"],
 )
-def test_who_may_have_joined_the_isr_in_its_leaders_second_term_may_have_it(
+def test_a_broker_that_may_have_joined_in_the_second_term_of_its_leader_may_have_the_record(
     led: list[str], before: str, version: str, wiped: bool
 ) -> None:
     settings = {"version": version, **({"metadata": "zookeeper"} if version < "3" else {})}
@@ -96,14 +98,12 @@ def test_who_may_have_joined_the_isr_in_its_leaders_second_term_may_have_it(
     [("9..9.5", PERMITTED), ("10..10.8", UNDECIDED), ("30..31", UNDECIDED), ("61..63", PERMITTED)],
     ids=["well before", "just before", "in the second term", "after it"],
 )
-def test_who_was_started_again_may_have_joined_the_isr_in_its_leaders_second_term(
-    killed: str, standing: Standing
-) -> None:
+def test_a_restarted_broker_may_have_joined_in_the_second_term_of_its_leader(killed: str, standing: Standing) -> None:
     led = [*saw("b1", "12..28", 1, 1, "1,2"), *saw("b2", "12..29", 1, 1, "1,2"), *saw("b2", "31.5..59", 1, 1, "1,2")]
     assert led_again(*led, f"fault k2 b2 {killed} kind=kill") is standing
 
 
-def test_who_was_started_again_and_was_not_in_the_isr_since_did_not_join_it() -> None:
+def test_a_restarted_broker_that_was_in_no_later_isr_did_not_join() -> None:
     led = [*saw("b1,b2", "12..29", 1, 1, "1,2"), *saw("b1", "30..59", 1, 1, "1"), *saw("b2", "30..44", 1, 1, "1")]
     led += [*saw("b2", "48..59", 1, 1, "1"), "fault k2 b2 45..47 kind=kill"]
     assert led_again(*led, unclean_election=True) is PERMITTED
@@ -120,7 +120,7 @@ def test_who_was_started_again_and_was_not_in_the_isr_since_did_not_join_it() ->
     ],
     ids=["long before", "before", "perhaps since", "since", "at last"],
 )
-def test_who_lost_its_disk_has_it_if_one_observer_reports_that_it_joined_since(
+def test_a_wiped_broker_has_the_record_if_one_observer_reports_that_it_joined_later(
     killed: str, wiped: str, standing: Standing
 ) -> None:
     """b1 reports its ISR all the time. (b2 reports the ISR with it, too, and had reported another long before.)"""
@@ -143,15 +143,15 @@ SHORT = [
 @pytest.mark.parametrize(
     ("isr", "acks", "standing"), [("1", "1", VIOLATION), ("1,2", "1", PERMITTED), ("1", "all", VIOLATION)]
 )
-def test_who_joins_the_isr_in_a_term_of_less_than_a_second_has_what_stood_there_before(
+def test_a_broker_that_joins_in_a_term_below_one_second_has_earlier_records(
     isr: str, acks: str, standing: Standing
 ) -> None:
-    """What one observer reports of a term may be old, but it is in order."""
+    """Reports of one observer on a term may be old, but they are in order."""
     found = decided(*SHORT, *saw("b1,b2", "12..12.2", 1, 1, isr), acks=acks, unclean_election=acks == "all")
     assert found.standing is standing
 
 
-def test_who_joins_the_isr_of_a_leader_that_lacks_it_does_not_have_it() -> None:
+def test_a_broker_that_joins_the_isr_of_a_leader_without_the_record_lacks_it() -> None:
     led = [*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), *saw("b2,b3", "12..12.2", 3, 1, "3")]
     led += [*saw("b2,b3", "12.4..12.8", 3, 1, "2,3"), *saw("b2", "13..60", 2, 2, "2")]
     faults = ["fault k1 b1 11.5..190 kind=kill", "fault k3 b3 12.8..90 kind=kill"]
@@ -168,7 +168,7 @@ def test_a_broker_that_was_reported_late_to_join_the_isr_may_have_joined_it_befo
     assert found.standing is UNDECIDED
 
 
-def test_who_joins_the_isr_in_the_term_of_a_write_need_not_have_it() -> None:
+def test_a_broker_that_joins_the_isr_in_the_term_of_a_write_need_not_have_it() -> None:
     led = [*saw("b1", "0..11", 1, 0, "1"), *saw("b1,b2", "12..59", 1, 0, "1,2")]
     log = ["final a @4 e0", "final b @5 e1", "send late ok @6 t155..156", "end 0..7"]
     faults = ["fault k1 b1 60..90 kind=kill", *saw("b2", "66..160", 2, 1, "2")]
@@ -180,7 +180,7 @@ def test_who_joins_the_isr_in_the_term_of_a_write_need_not_have_it() -> None:
 @pytest.mark.parametrize(
     ("out", "joined"), [("12..18.7", "19.7..24.5"), ("12..20", "21..24")], ids=["beside the leader", "after it"]
 )
-def test_who_joins_by_what_it_reports_itself_has_it_though_its_leader_reported_that_no_more(
+def test_a_join_counts_though_only_the_joining_broker_reports_it(
     out: str, joined: str, before: str, wiped: bool
 ) -> None:
     """b1 leads again, reports until 20 s that it is alone in the ISR, and dies; b2 reports that it joined."""
@@ -207,7 +207,7 @@ def alone_then_joined(*led: str, killed: float, **settings: Any) -> Standing:
 
 
 @pytest.mark.parametrize("joined", [19.7, 20.3])
-def test_who_others_reported_in_the_isr_before_its_leader_died_has_what_was_committed(joined: float) -> None:
+def test_a_broker_that_others_reported_in_the_isr_of_a_dead_leader_has_committed_records(joined: float) -> None:
     """Whether or not the leader could still report that."""
     led = [*saw("b1", "5..20", 1, 0, "1"), *saw("b2,b3", "5..18.7", 1, 0, "1")]
     led += [
@@ -231,7 +231,7 @@ def test_a_broker_that_joins_sooner_than_isrs_are_reported_may_have_what_was_com
     ("version", "killed", "wiped"),
     [(ZOOKEEPER_2_6, 17.5, 6), (ZOOKEEPER_2_7, 17.5, 6), ({}, 17.5, 6), (ZOOKEEPER_2_7, 23.4, 22.6), ({}, 23.4, 22.6)],
 )
-def test_who_was_elected_cleanly_has_joined_the_isr_again_since_its_disk_was_wiped(
+def test_a_wiped_broker_that_is_elected_cleanly_has_rejoined_the_isr(
     version: dict[str, Any], killed: float, wiped: float
 ) -> None:
     """b3 comes back with an empty disk, joins the ISR while b1 leads, and is elected; alone in the ISR, it loses its
@@ -259,7 +259,7 @@ def test_who_was_elected_cleanly_has_joined_the_isr_again_since_its_disk_was_wip
     ],
     ids=["in a silence", "restarted", "restarted long before", "another was restarted"],
 )
-def test_who_may_have_left_and_joined_before_the_first_report_of_its_leaders_second_term_may_have_it(
+def test_a_broker_may_have_rejoined_before_the_first_report_of_the_second_term(
     led: list[str], more: list[str], standing: Standing
 ) -> None:
     lines = ["send r ok @5 t8..8.1", *saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), *more, *led]
@@ -270,7 +270,7 @@ def test_who_may_have_left_and_joined_before_the_first_report_of_its_leaders_sec
 
 @pytest.mark.parametrize("high", ["", "high=5", "high=6"])
 def test_without_epochs_what_its_leader_reports_when_it_leads_again_commits_nothing_of_before(high: str) -> None:
-    """b1 alone has r; b3 is elected without it; then b1 leads again, and reports what it committed since."""
+    """b1 alone has r; b3 is elected without it; then b1 leads again, and reports later commits."""
     lines = [
         *["send r ok @5 t5..5.1", *saw("b1,b2,b3", "0..11", 1, None, "1,2,3"), "fault k1 b1 11.5..20 kind=kill"],
         *["fault c b1,b2,b3 4..12 from=b1 to=b2,b3 plane=replication", *saw("b2,b3", "12..17", 1, None, "1,2,3")],
@@ -288,7 +288,7 @@ LED_BY_B2 = ["final a @4 e0", "final b @5 e2", "send late ok @6 t155..156", "end
 WITHOUT_B3 = [*saw("b1,b2,b3", "0..11", 1, 0, "1,2,3"), "fault k3 b3 11.5..190 kind=kill"]
 
 
-def test_who_joined_and_lost_its_disk_before_it_was_known_to_be_committed_lacks_it() -> None:
+def test_a_broker_wiped_before_the_record_was_known_to_be_committed_lacks_it() -> None:
     """b2 joins the ISR in b1's second term, and is wiped; a consumer gets r only later."""
     led = [*saw("b1,b2", "12..19", 1, 1, "1"), *saw("b1,b2", "20..24", 1, 1, "1,2"), *saw("b1", "25..59", 1, 1, "1")]
     led += [*saw("b2", "31..66", 1, 1, "1"), *saw("b2", "67..160", 2, 2, "2")]
@@ -298,7 +298,7 @@ def test_who_joined_and_lost_its_disk_before_it_was_known_to_be_committed_lacks_
 
 
 @pytest.mark.parametrize("acks", ["all", "1"])
-def test_who_is_late_may_report_a_join_of_before_a_wipe(acks: str) -> None:
+def test_a_slow_broker_may_report_a_join_from_before_a_wipe(acks: str) -> None:
     """b2 joins the ISR at 20 s, and is wiped; b3, which is slow, reports at 24 s that it joined."""
     led = [
         *saw("b1,b2", "12..19", 1, 1, "1,3"),
@@ -365,10 +365,10 @@ def test_without_epochs_a_high_watermark_may_be_lower_in_its_leaders_next_term()
 @pytest.mark.parametrize("guarded", [False, True])
 @pytest.mark.parametrize("acks", ["all", "1"])
 @pytest.mark.parametrize("leader_wiped", [False, True])
-def test_who_was_out_of_the_isr_with_an_empty_disk_and_is_elected_cleanly_has_joined_since(
+def test_an_empty_broker_outside_the_isr_has_joined_it_if_its_election_was_clean(
     leader_wiped: bool, acks: str, guarded: bool
 ) -> None:
-    """b3 comes back empty, and is in no ISR until b1, alone in it, dies. So b3 has joined it, and has what b1 had."""
+    """b3 comes back empty, and is in no ISR until b1, alone in it, dies. So b3 has joined it, and has all of b1."""
     led = [*saw("b1,b2", "0..6", 1, 0, "1,2,3"), *saw("b3", "0..4", 1, 0, "1,2,3"), *saw("b1,b2", "7..12", 1, 1, "1,2")]
     led += [*saw("b3", "10..12", 1, 1, "1,2"), *saw("b1,b3", "13.5..18.5", 1, 1, "1,2")]
     led += [*saw("b1,b3", "19..23", 1, 1, "1"), *saw("b3", "24..24", 1, 1, "1"), *saw("b3", "30..160", 3, 2, "3")]
@@ -389,7 +389,7 @@ def test_who_was_out_of_the_isr_with_an_empty_disk_and_is_elected_cleanly_has_jo
     ],
     ids=["dead meanwhile", "reported before", "up again"],
 )
-def test_who_is_reported_to_have_joined_after_its_leaders_disk_was_wiped_joined_before(
+def test_a_join_reported_after_the_wipe_of_the_leader_happened_before_it(
     killed: str, wiped: str, standing: Standing
 ) -> None:
     led = [
@@ -412,7 +412,9 @@ def test_who_is_reported_to_have_joined_after_its_leaders_disk_was_wiped_joined_
     ],
     ids=["killed", "paused", "another", "when its leader was dead"],
 )
-def test_who_was_started_again_may_have_left_the_isr_and_joined_it_again(fault: str, standing: Standing) -> None:
+def test_a_restarted_broker_may_have_left_and_rejoined_the_isr_between_two_reports(
+    fault: str, standing: Standing
+) -> None:
     """In its leader's second term, between two reports."""
     led = [*IN_FROM_ITS_BEGINNING, "fault k1 b1 60..190 kind=kill", *saw("b2", "66..160", 2, 2, "2")]
     lines = ["send r ok @5 t8..8.1", *WITHOUT_B3, *led, f"fault f {fault}", *LED_BY_B2]
@@ -426,7 +428,7 @@ def test_a_silence_before_a_disk_was_wiped_says_nothing_of_who_lost_it() -> None
     assert decided(*lines, acks="1", unclean_election=True).standing is PERMITTED
 
 
-def test_where_epochs_are_missing_the_last_isr_may_have_been_another() -> None:
+def test_the_last_isr_may_have_been_another_if_epochs_are_missing() -> None:
     """b2 may have been alone in the ISR when its disk was wiped."""
     led = [*saw("b1,b2,b3", "0..3", 1, 0, "1,2,3"), *saw("b1,b2", "24.7..160", 2, 5, "1,2")]
     faults = ["fault k1 b1 3.5..14 kind=kill", "fault k3 b3 5.7..60 kind=kill", "fault k2 b2 8.9..19.2 kind=kill"]
@@ -437,7 +439,7 @@ def test_where_epochs_are_missing_the_last_isr_may_have_been_another() -> None:
 
 
 @pytest.mark.parametrize("again", [[], ["fault w2 b1 20.32..20.35 kind=wipe"]], ids=["once", "twice"])
-def test_who_joined_before_its_leader_died_has_it_however_often_the_leaders_disk_was_wiped(again: list[str]) -> None:
+def test_a_broker_that_joined_before_its_leader_died_has_the_record_despite_repeated_wipes(again: list[str]) -> None:
     led = [
         *saw("b1,b2", "12..19.5", 1, 1, "1"),
         *saw("b2", "20.4..24.4", 1, 1, "1,2"),
@@ -447,7 +449,7 @@ def test_who_joined_before_its_leader_died_has_it_however_often_the_leaders_disk
     assert decided("send r ok @5 t8..8.1", *WITHOUT_B3, *led, *faults, *LED_BY_B2, **ALONE).standing is VIOLATION
 
 
-def test_who_joined_its_leaders_term_before_that_was_reported_and_the_leader_died_has_it() -> None:
+def test_a_broker_that_joined_a_term_first_reported_after_its_leader_died_has_the_record() -> None:
     led = [
         *saw("b1,b2", "0..11", 1, 0, "1,2,3"),
         *saw("b3", "0..10", 1, 0, "1,2,3"),
@@ -471,7 +473,7 @@ def test_another_disk_that_is_wiped_says_nothing_of_who_joined_in_a_silence(wipe
     assert decided(*lines, acks="all", **UNCLEAN).standing is UNDECIDED
 
 
-def test_who_joined_and_lost_its_disk_before_that_was_reported_may_lack_it() -> None:
+def test_a_broker_wiped_before_its_join_was_reported_may_lack_the_record() -> None:
     """b2 joins the ISR at 20.2 s, and is wiped; then a consumer gets r, and b3 reports that b2 had joined."""
     led = [
         *saw("b1,b2,b3", "0..11", 1, 0, "1"),
@@ -486,7 +488,7 @@ def test_who_joined_and_lost_its_disk_before_that_was_reported_may_lack_it() -> 
     assert decided(*lines, anomaly=VANISHED, acks="1", unclean_election=True).standing is UNDECIDED
 
 
-def test_who_is_in_the_isr_of_a_term_that_may_have_begun_before_its_leader_lost_its_disk_may_have_it() -> None:
+def test_a_broker_may_have_the_record_if_its_leader_may_have_been_wiped_during_the_term() -> None:
     led = [
         *saw("b1,b2", "0..11", 1, 0, "1,2,3"),
         *saw("b3", "0..10", 1, 0, "1,2,3"),
@@ -497,8 +499,8 @@ def test_who_is_in_the_isr_of_a_term_that_may_have_begun_before_its_leader_lost_
     assert decided("send r ok @5 t8..8.1", *led, *faults, *LED_BY_B2, **ALONE).standing is UNDECIDED
 
 
-def test_who_was_elected_cleanly_and_lost_its_disk_before_it_was_known_to_be_committed_lacks_it() -> None:
-    """b3, who has r, is elected; alone in the ISR, it loses its disk. Only then b1, which is cut off, delivers r."""
+def test_a_cleanly_elected_broker_that_was_wiped_before_the_delivery_lacks_the_record() -> None:
+    """b3, which has r, is elected; alone in the ISR, it loses its disk. Only then b1, which is cut off, delivers r."""
     led = [*saw("b1", "0..14", 1, 0, "1,3"), *saw("b3", "0..9", 1, 0, "1,3"), *saw("b2", "0..1", 1, 0, "1,3")]
     led += [*saw("b3", "9.5..11.5", 3, 1, "3"), *saw("b1", "15..15", -1, 2, "3"), *saw("b1,b3", "16..20", 3, 3, "3")]
     led += saw("b1,b3", "21..160", 3, 3, "1,3")

@@ -179,7 +179,7 @@ def test_nothing_at_all_is_unknown_not_valid(judged: Judge) -> None:
 
 
 @pytest.mark.heavy
-def test_what_a_group_was_given_again_is_counted_by_cause_and_is_no_anomaly(judged: Judge) -> None:
+def test_records_that_a_group_got_again_are_counted_by_cause_and_are_no_anomaly(judged: Judge) -> None:
     verdict = judged(
         *(
             "send a ok @0",
@@ -192,7 +192,7 @@ def test_what_a_group_was_given_again_is_counted_by_cause_and_is_no_anomaly(judg
         *("place r1 assign @0 t1", "live a @0 r1 t2", "live b @1 r1 t3", "place r1 revoke @2 t4"),
         *("place r2 assign @1 t5", "live b @1 r2 t6"),
         *("place r3 assign @0 t8", "live a @0 r3 t9", "place r3 seek @0 t10", "live a @0 r3 t11"),
-        # r2 was given b last, and nothing ended its stay.
+        # r2 got b last, and still has the partition.
         "live b @1 r3 t12",
         grouped=True,
     )
@@ -299,7 +299,7 @@ def test_violations_come_before_what_is_permitted() -> None:
     ]
 
 
-def test_where_nothing_is_ever_acknowledged_loss_is_what_was_attempted_and_is_not_there() -> None:
+def test_without_acknowledgements_the_reason_counts_attempted_writes_that_are_missing() -> None:
     counts = {"attempted": 9, "acknowledged": 0, "survivors": 6, "unacknowledged_present": 6}
     assert reasons(summary(counts, 0, 0), [], [], None, READ_TO_THE_END, CHECKERS) == [
         "no anomaly: nothing was acknowledged; 3 of 9 writes are not in the final log"
@@ -320,7 +320,7 @@ def test_the_moment_of_an_example(example: dict[str, int | None], at: int) -> No
 
 
 @pytest.mark.parametrize(("at", "names"), [(0, []), (1, ["cut"]), (4, ["cut", "kill"]), (5, ["kill"]), (99, ["kill"])])
-def test_which_faults_were_active(at: int, names: list[str]) -> None:
+def test_active_names_the_effective_faults_at_a_time(at: int, names: list[str]) -> None:
     faults = [
         {"fault": "cut", "injecting_ns": 1, "healed_ns": 5, "effective": True},
         {"fault": "in vain", "injecting_ns": 0, "healed_ns": None, "effective": False},
@@ -362,8 +362,8 @@ def test_every_anomaly_that_has_a_promise_is_looked_for_and_no_other() -> None:
     assert all(BY_NAME[anomaly.name] is anomaly for anomaly in BY_NAME.values())
 
 
-def test_who_looks_for_what_an_event_of_the_run_excuses_says_what_happened() -> None:
-    """The settings alone excuse a cycle of reads; of readers that a group moved, their rows say it."""
+def test_each_checker_of_an_excusable_anomaly_says_what_happened() -> None:
+    """The settings alone excuse a cycle of reads; for readers that a group moved, the rows say what happened."""
     otherwise = {READ_CYCLE, SKIPPED, WENT_BACK}
     excused = {one for row in PERMISSIONS for one in row.anomalies if not one.judged_by_record} - otherwise
     looking = [checker for checker in (*CHECKERS, *WITHOUT_FINAL_READ) if checker.anomaly in excused]
@@ -405,7 +405,7 @@ def test_a_partition_that_nobody_read_to_its_end_is_never_valid(judged: Judge, k
     assert "trial-1 not read at all" in [held.detail for held in verdict.preconditions if not held.met]
 
 
-#: A run whose consumer read all, and whose fault was healed before the last acknowledgement. (b1 tells of it always.)
+#: A run whose consumer read all, and whose fault was healed before the last acknowledgement. (b1 reports all the time.)
 GOOD = (
     *("send a ok @0 t0..3", "send b ok @1 t5..6", "final a @0", "final b @1", "end 0..2", "fault cut b2 2..4"),
     *("place r1 assign t0", "live a @0 r1 t3", "live b @1 r1 t6"),
@@ -420,7 +420,7 @@ def _without(*lines: str) -> tuple[str, ...]:
     return tuple(line for line in GOOD if line not in lines)
 
 
-#: What leaves nothing found, and proves nothing: the history, what else run.json says, and what is said of it.
+#: Runs without an anomaly that prove nothing: the history, more settings of run.json, and the reason.
 VACUOUS = {
     "a consumer that read nothing": (
         _without("live a @0 r1 t3", "live b @1 r1 t6"),
@@ -470,7 +470,7 @@ VACUOUS = {
 
 @pytest.mark.parametrize("says", VACUOUS)
 @pytest.mark.heavy
-def test_what_proves_nothing_is_unknown(says: str, judged: Judge) -> None:
+def test_a_run_that_proves_nothing_is_unknown(says: str, judged: Judge) -> None:
     lines, settings, reason = VACUOUS[says]
     verdict = judged(*lines, **{"scenario": CUT, "clients": CLIENTS, **settings})
     assert verdict.verdict is Judgement.UNKNOWN
@@ -478,7 +478,7 @@ def test_what_proves_nothing_is_unknown(says: str, judged: Judge) -> None:
     assert sum(not held.met for held in verdict.preconditions) == 1
 
 
-def test_what_they_are_twins_of_is_valid(judged: Judge) -> None:
+def test_the_twin_of_the_runs_that_prove_nothing_is_valid(judged: Judge) -> None:
     verdict = judged(*GOOD, scenario=CUT, clients=CLIENTS)
     assert verdict.reasons == ["no anomaly: all 2 acknowledged writes are in the final log"]
     assert verdict.verdict is Judgement.VALID
@@ -524,7 +524,7 @@ def test_a_finder_without_candidates_is_not_asked_and_cannot_fail(spark: SparkSe
 def test_beside_transactions_what_is_in_none_was_acknowledged_by_its_leader_alone(
     within: str, stands: Standing, judged: Judge
 ) -> None:
-    """b2, in sync, was elected; r is gone, and what c wrote has its offset."""
+    """b2, in sync, was elected; r is gone, and c has its offset."""
     lines = [f"send r ok @5 {within} t10..11", *WHOLE, *LOG_OF_B2, "txn 1 commit ok 9..12..13"]
     verdict = judged(*lines, acks="1", idempotence=False)
     assert [verdict.anomalies[name].standing for name in ("lost", "rewritten_offset")] == [stands, stands]
@@ -584,7 +584,7 @@ def test_a_copy_that_something_else_excuses_need_not_have_vanished(
 def test_of_each_record_all_copies_but_one_vanished(
     copies: int, in_log: int | None, excused: bool, tmp_path: Path
 ) -> None:
-    """One place is told twice: its record was handed over by two producers."""
+    """One offset was acknowledged twice: two producers sent its record."""
     one = {name: COPIES[name] for name in ("topic", "partition", "record_id", "offset")}
     duplicated = rows_in(tmp_path / "duplicated", COPIES | {"copies": copies, "in_log": in_log})
     assert copies_vanished(duplicated, rows_in(tmp_path / "vanished", one, one)) is excused
@@ -640,7 +640,7 @@ TAKEN = [*LONELY, "send a ok @4 t1..2", "final a @4 e0", "live r @5 e0 t12"]
         *("two of one term", "one of two of one term"),
     ],
 )
-def test_what_was_lost_and_sent_again_is_excused_and_no_other_copy(
+def test_only_the_copy_of_a_lost_record_that_was_sent_again_is_excused(
     lines: list[str], stands: Standing | None, judged: Judge
 ) -> None:
     verdict = judged(*lines, *TAKEN, "send late ok @8 t52..53", "final late @8 e1", "end 4..9", **UNCLEAN)

@@ -35,7 +35,7 @@ _LOG = ["final a @4 e0", "send late ok @5 t110..111", "final late @5 e1", "end 0
     ],
     ids=["late", "at once", "late, and cleanly"],
 )
-def test_who_was_reported_in_sync_may_have_left_the_isr_and_be_elected_uncleanly(
+def test_a_broker_reported_in_sync_may_have_left_the_isr_and_be_elected_uncleanly(
     settings: dict[str, Any], standing: Standing
 ) -> None:
     assert decided("send r ok @5 t20..21", *_CUT_OFF, *_LOG, **settings).standing is standing
@@ -63,7 +63,7 @@ def test_so_may_one_that_lost_its_disk() -> None:
     ],
     ids=["both out", "one out", "none out", "by the next leader"],
 )
-def test_who_fetched_nothing_need_not_have_it_where_it_was_reported_out(
+def test_a_broker_that_fetched_nothing_need_not_have_the_record_if_reported_out_of_the_isr(
     reported: list[str], need_not: list[int], unknown: list[int]
 ) -> None:
     """If that is never reported, an acknowledgement may have come too early."""
@@ -115,7 +115,7 @@ _CUT_FROM_B1 = "from=b1 to=b2,b3 plane=all"
     ids=["reachable", "cut", "cut until then", "cut since the write", "cut soon after", "another", "down", "paused"],
 )
 @pytest.mark.parametrize("settings", [OLD, NEWER], ids=["late", "at once"])
-def test_who_was_out_of_the_isr_may_have_joined_it_again_before_it_was_elected(
+def test_a_broker_out_of_the_isr_may_have_rejoined_before_its_election(
     faults: Sequence[str], late: Standing, settings: dict[str, Any]
 ) -> None:
     reported = (
@@ -144,7 +144,7 @@ def test_a_leader_that_lacks_it_gives_it_to_nobody() -> None:
     ],
     ids=["it was cut off", "another was halted", "it was cut off later"],
 )
-def test_who_was_cut_off_may_have_left_the_isr_and_joined_it_again_unreported(struck: str, standing: Standing) -> None:
+def test_an_isolated_broker_may_have_left_and_rejoined_the_isr_unreported(struck: str, standing: Standing) -> None:
     seen = [*saw("b1", "0..60", 1, 0, "1,2,3"), *saw("b2,b3", "0..65", 1, 0, "1,2,3"), f"fault cut {struck}"]
     seen += ["fault k b1 60..200 kind=kill", *saw("b2,b3", "66..190", 2, 1, "2,3")]
     found = decided("send r ok @5 t10..10.5", *seen, *CUT, acks="1", **UNCLEAN, **OLD)
@@ -154,7 +154,7 @@ def test_who_was_cut_off_may_have_left_the_isr_and_joined_it_again_unreported(st
 @pytest.mark.parametrize(
     ("wiped", "back", "standing"), [("6..8", 8, UNDECIDED), ("6..60", 60, PERMITTED)], ids=["ran again", "never ran"]
 )
-def test_who_lost_its_disk_may_have_joined_again(wiped: str, back: float, standing: Standing) -> None:
+def test_a_wiped_broker_may_have_rejoined_the_isr(wiped: str, back: float, standing: Standing) -> None:
     seen = [*saw("b1,b3", "0..30", 1, 0, "1"), "fault k b1 30..200 kind=kill", *saw("b3", "31..59", -1, 0, "1")]
     seen += [*saw("b2,b3", "61..190", 2, 1, "2"), f"fault w b2 {wiped} kind=wipe", f"fault k2 b2 5.9..{back} kind=kill"]
     found = decided("send r ok @5 t3..4", *seen, *CUT, acks="1", **UNCLEAN, **OLD)
@@ -190,7 +190,7 @@ def test_the_election_of_one_that_could_fetch_it_is_not_taken_to_have_taken_it(
 
 
 def test_nor_where_it_joined_the_isr_just_then() -> None:
-    """b2 was back at 8 s, and only its next report tells that it joined."""
+    """b2 was back at 8 s, and only its next report shows that it joined."""
     seen = [*saw("b1,b3", "0..11", 1, 0, "1,3"), *saw("b1,b3", "12..40", 1, 0, "1,2,3"), "fault k2 b2 3..8 kind=kill"]
     seen += [*saw("b2", "9..11", 1, 0, "1,3"), *saw("b2", "12..40", 1, 0, "1,2,3")]
     seen += [*saw("b1", "41..70", 1, 0, "1"), *saw("b2", "41..75", 1, 0, "1")]
@@ -241,7 +241,7 @@ def test_without_epochs_a_term_begins_again_where_nobody_led_in_between(
 
 
 @pytest.mark.parametrize("until", [90, 92], ids=["at once", "late"])
-def test_who_lost_its_disk_and_led_again_took_it_whoever_knew_late_that_nobody_had_led(until: int) -> None:
+def test_a_wiped_leader_that_leads_again_took_the_record_though_another_broker_reports_late(until: int) -> None:
     """b1 and b2 were killed; b1 lost its disk, and was elected from the ISR."""
     seen = [*saw("b1,b3", "0..90", 1, 0, "1,2"), *saw("b2", f"0..{until}", 1, 0, "1,2")]
     seen += [*saw("b3", "91..100", -1, 0, "1,2"), "fault k1 b1 90.5..100 kind=kill", "fault w1 b1 92..93 kind=wipe"]

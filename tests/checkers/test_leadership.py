@@ -1,4 +1,4 @@
-"""Observations as spans, and what is told from them."""
+"""Observations as spans, and what they show."""
 
 from random import Random
 
@@ -60,7 +60,7 @@ def test_an_epoch_that_is_not_reported_differs_from_one_that_is() -> None:
     ]
 
 
-def test_what_says_nothing_new_is_left_out_however_it_comes() -> None:
+def test_repeated_observations_are_one_span_in_any_order() -> None:
     lines = [
         "saw b1 @1 leader=1 epoch=0 isr=1,2",
         "saw b1 @2 leader=1 epoch=0 isr=2,1",
@@ -171,7 +171,7 @@ def test_of_two_that_claim_to_lead_the_newer_one_does_and_the_other_is_reported(
     assert who_led(reported, TRIAL, 3 * SECOND, NAMES)["leader"] == 1
 
 
-def test_what_fell_between_two_observations_is_reported_with_both() -> None:
+def test_a_time_between_two_observations_is_reported_with_both() -> None:
     reported = [span("b1", 0, 4, 1, 0, (1, 2)), span("b1", 6, 10, 1, 0, (1,))]
     assert who_led(reported, TRIAL, 5 * SECOND, NAMES) == {
         "leader": 1,

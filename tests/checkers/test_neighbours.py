@@ -35,7 +35,7 @@ def standings(*parts: RecordRange, logs: Mapping[Partition, Log] | None = None) 
     return [(one.first_offset, one.decision.standing) for one in found if one.decision]
 
 
-def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> None:
+def test_an_undecided_range_beside_a_taken_range_was_taken_by_the_same_election() -> None:
     assert standings(part(0, 9, UNSURE), part(10, 19, TAKEN)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
     assert standings(part(0, 9, TAKEN), part(10, 19, UNSURE)) == [(0, Standing.PERMITTED), (10, Standing.PERMITTED)]
 
@@ -51,10 +51,10 @@ def test_what_stands_beside_what_the_same_election_took_was_taken_by_it() -> Non
         (set(), {1}, set()),
     ],
 )
-def test_who_must_have_had_it_is_known_from_its_own_leader_and_isr(
+def test_the_holders_of_a_range_come_from_its_own_leader_and_isr(
     own: set[int], beside: set[int], reported: set[int]
 ) -> None:
-    """Broker 2 was elected, which need not have had either."""
+    """Broker 2 was elected, and need not have had either range."""
     brokers = frozenset({1, 3, 4})
     taken = replace(TAKEN, must=frozenset(beside), need_not=brokers - frozenset(beside) | {2})
     unsure = replace(UNSURE, must=frozenset(own), unknown=brokers - frozenset(own) | {2})
@@ -66,8 +66,8 @@ def test_who_must_have_had_it_is_known_from_its_own_leader_and_isr(
 
 
 @pytest.mark.parametrize("must", [set(), {1}], ids=["other holders", "the same holders"])
-def test_what_permits_its_loss_may_be_another_row_than_its_neighbours(must: set[int]) -> None:
-    """The neighbours were acknowledged by their leader alone; these were committed."""
+def test_a_range_may_have_another_permission_than_its_neighbour(must: set[int]) -> None:
+    """The neighbours were acknowledged by their leader alone; this range was committed."""
     committed, brokers = Ruling(Standing.PERMITTED, "unclean", "source"), frozenset({1, 3})
     taken = replace(TAKEN, must=frozenset(must), need_not=brokers - must)
     unsure = replace(UNSURE, must=frozenset({1}), unknown=frozenset({3}), rulings={1: committed})
@@ -77,7 +77,7 @@ def test_what_permits_its_loss_may_be_another_row_than_its_neighbours(must: set[
         assert (found.ruling, found.event) == (committed, TAKEN.event)
 
 
-def test_what_stands_beside_that_was_taken_by_it_too() -> None:
+def test_neighbours_of_a_neighbour_were_taken_too() -> None:
     found = standings(part(0, 9, TAKEN), part(60, 69, UNSURE), part(133, 139, UNSURE), part(204, 209, UNSURE))
     assert found[1:] == [(60, Standing.PERMITTED), (133, Standing.PERMITTED), (204, Standing.UNDECIDED)]
 
@@ -105,12 +105,12 @@ def test_nothing_was_taken_by_what_is_not_a_permitted_election(beside: Decision)
     assert standings(part(0, 9, beside), part(10, 19, UNSURE))[1] == (10, Standing.UNDECIDED)
 
 
-def test_what_was_lost_elsewhere_decides_and_is_not_reported_again() -> None:
+def test_ranges_of_another_anomaly_decide_but_are_not_reported_again() -> None:
     found = attached([part(10, 19, UNSURE)], 64, {}, [part(0, 9, TAKEN)])
     assert [(one.first_offset, one.decision and one.decision.standing) for one in found] == [(10, Standing.PERMITTED)]
 
 
-def test_what_was_sent_later_is_of_the_same_log_as_long_as_nothing_above_it_was_acknowledged() -> None:
+def test_a_range_sent_later_is_of_the_same_log_if_nothing_above_it_was_acknowledged() -> None:
     for hole, standing in ((False, Standing.PERMITTED), (True, Standing.UNDECIDED)):
         below = part(10, 13, UNSURE, 6, 7)
         assert below.case is not None
@@ -133,7 +133,7 @@ def without(one: RecordRange, **known: None) -> RecordRange:
     return replace(one, case=replace(one.case, **known))
 
 
-def test_what_has_no_known_time_was_neither_sent_later_nor_acknowledged_before() -> None:
+def test_a_range_without_a_known_time_is_neither_later_nor_earlier() -> None:
     above = part(15, 19, TAKEN, 6, 7)
     for unknown in (without(part(10, 14, UNSURE, 20, 21), sent_ns=None), part(10, 14, UNSURE, 7, 21)):
         assert (10, Standing.PERMITTED) in standings(part(0, 9, TAKEN), unknown, above)
@@ -163,10 +163,10 @@ def final_log(*epochs: tuple[int, int, int]) -> Log:
     ],
     ids=["the event took nothing of it", "another leader", "its heir", "an unreported one"],
 )
-def test_who_must_have_had_it_is_known_if_it_holds_for_each_leader_of_whose_the_event_took(
+def test_a_holder_must_be_one_for_each_possible_leader_that_the_event_took_from(
     other: PossibleTerm, must: set[int], need_not: set[int]
 ) -> None:
-    """Beside it is what b1 must have had alone. (The final log has what b2 wrote.)"""
+    """Its neighbour is a range that only b1 must have had. (The final log has the records of b2.)"""
     taken = replace(TAKEN, must=frozenset({1}), need_not=frozenset({2, 3, 4}))
     of_b1 = replace(OF_B1, must=frozenset({1}), need_not=frozenset({2, 3, 4}))
     unsure = replace(UNSURE, unknown=frozenset({1, 2, 3, 4}), possible_terms=(of_b1, other))
@@ -193,10 +193,10 @@ def test_who_must_have_had_it_is_known_if_it_holds_for_each_leader_of_whose_the_
         *("it has its epoch there", "and a later one above", "nobody read it"),
     ],
 )
-def test_what_another_leader_may_have_written_at_its_end_may_be_lost_with_that_end(
+def test_a_range_is_undecided_if_another_leader_may_have_lost_it_with_its_log_end(
     log: Log | None, standing: Standing
 ) -> None:
-    """It is b1's, and b2's election took it as what stands beside it; or b2's, which survived, and nobody knows."""
+    """The range is b1's, and b2's election took it with its neighbour; or it is b2's, whose log survived."""
     of_b2 = [PossibleTerm(1, 1, Standing.VIOLATION), PossibleTerm(1, 1, Standing.UNDECIDED, frozenset({2}))]
     logs = {} if log is None else {TRIAL: log}
     for other in of_b2:
@@ -271,7 +271,7 @@ def standing_above(
 def test_nor_further_than_it_had_written_when_they_were_acknowledged(
     written: int | None, spare: int | None, standing: Standing
 ) -> None:
-    """b2's log has 65 records, from 5 to 69. What stood at 70 was acknowledged at 6 s: was it b2's next?"""
+    """b2's log has 65 records, from 5 to 69. The record at 70 was acknowledged at 6 s: was it b2's next?"""
     times = None if written is None else np.array([6 * SECOND] * written + [6 * SECOND + 1] * (65 - written), np.int64)
     found = attached(
         [part(5, 69, TAKEN), part(70, 79, EITHER)],
@@ -284,7 +284,7 @@ def test_nor_further_than_it_had_written_when_they_were_acknowledged(
     assert found[1].decision.standing is standing
 
 
-def test_what_an_election_took_above_does_not_tell_how_far_its_leader_wrote() -> None:
+def test_a_range_taken_above_does_not_show_how_far_the_leader_wrote() -> None:
     parts, nothing = [part(62, 69, EITHER), part(70, 79, TAKEN)], LeaderWrites(np.empty(0, np.int64))
     found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={(TRIAL, 1): 0}, written={(TRIAL, 1): nothing})
     assert [one.decision.standing for one in found if one.decision] == [Standing.UNDECIDED, Standing.PERMITTED]
@@ -315,7 +315,7 @@ BROKE = replace(BROKEN, term=0, event=LossEvent(8 * SECOND, 1, 2, 1))
 def test_a_log_that_goes_on_above_may_have_lost_them_if_it_lost_others_below(
     lost: RecordRange | None, standing: Standing
 ) -> None:
-    """b2 wrote from 5 to 99. Did it lose what stood at 70, or did its election take it?"""
+    """b2 wrote from 5 to 99. Did it lose the record at 70, or did its election take it?"""
     parts = [part(62, 69, TAKEN), part(70, 79, EITHER), *([] if lost is None else [lost])]
     found = standings(*parts, logs={TRIAL: final_log((0, 0, 4), (1, 5, 99))})
     assert dict(found)[70] is standing
@@ -327,7 +327,7 @@ def test_the_leader_whom_it_made_came_no_further_than_writes_are_not_known() -> 
     assert standing_above(None) is Standing.UNDECIDED
 
 
-def test_what_is_so_far_above_goes_on_where_that_stands() -> None:
+def test_a_range_above_the_reach_of_a_leader_continues_a_taken_range() -> None:
     parts = [part(5, 69, TAKEN), part(70, 79, EITHER), part(80, 89, EITHER, 6, 7)]
     found = attached(parts, 64, {TRIAL: ENDED_AT_9}, spare={(TRIAL, 1): FAR - 1})
     assert [one.decision.standing for one in found if one.decision] == [Standing.PERMITTED] * 3
@@ -348,7 +348,7 @@ def test_what_is_so_far_above_goes_on_where_that_stands() -> None:
         *("nothing of its own", "what it wrote may be compacted"),
     ],
 )
-def test_whoever_wrote_as_far_or_began_otherwise_may_have_written_it(log: Log) -> None:
+def test_a_leader_that_wrote_as_far_or_began_elsewhere_may_have_written_the_range(log: Log) -> None:
     assert standing_above(FAR - 1, log=log) is Standing.UNDECIDED
 
 
@@ -363,7 +363,7 @@ def test_another_leader_may_have_had_what_that_one_lacked(other: PossibleTerm) -
 
 
 @pytest.mark.parametrize("offset", [0, 12, 69])
-def test_what_else_was_acknowledged_below_may_be_of_its_log(offset: int) -> None:
+def test_another_acknowledged_record_below_may_be_of_the_same_log(offset: int) -> None:
     broken = replace(UNSURE, ruling=Ruling(Standing.VIOLATION, "broken", "source"))
     assert standing_above(FAR - 1, part(offset, offset, broken)) is Standing.UNDECIDED
     assert standing_above(FAR - 2, part(offset, offset, broken)) is Standing.PERMITTED
@@ -392,7 +392,7 @@ def test_from_what_it_took_far_below_nobody_counts(spare: int, standing: Standin
     ids=["another election", "no election", "far away", "another partition", "where others stood"],
 )
 @pytest.mark.parametrize("at", [0, 64, 1000])
-def test_what_another_took_or_stands_elsewhere_was_not(other: RecordRange, at: int) -> None:
+def test_a_range_of_another_election_or_place_is_not_attached(other: RecordRange, at: int) -> None:
     first, last = (other.first_offset or 0) + at, (other.last_offset or 0) + at
     other = replace(other, first_offset=first, last_offset=last)
     assert (first, Standing.UNDECIDED) in standings(part(at, at + 9, TAKEN), other)
@@ -402,7 +402,7 @@ def test_nor_what_stands_far_below() -> None:
     assert standings(part(0, 9, UNSURE), part(200, 209, TAKEN))[0] == (0, Standing.UNDECIDED)
 
 
-def test_what_was_sent_after_something_above_it_was_acknowledged_is_of_another_log() -> None:
+def test_a_range_sent_after_a_higher_offset_was_acknowledged_is_of_another_log() -> None:
     found = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(15, 19, UNSURE, 6, 7))
     assert (10, Standing.UNDECIDED) in found
     elsewhere = standings(part(0, 9, TAKEN), part(10, 14, UNSURE, 20, 21), part(15, 19, UNSURE, 6, 7, partition=1))
@@ -426,8 +426,8 @@ def test_what_was_sent_after_something_above_it_was_acknowledged_is_of_another_l
     ],
     ids=["it", "sent before", "sent in that moment", "something permitted since", "far away", "another partition"],
 )
-def test_what_continues_another_log_is_of_it(parts: list[RecordRange], standing: Standing) -> None:
-    """From 10 to 13 stands what was sent when 14 had been acknowledged of the log that was taken."""
+def test_a_range_that_continues_another_log_belongs_to_it(parts: list[RecordRange], standing: Standing) -> None:
+    """The records from 10 to 13 were sent when 14, of the log that was taken, had been acknowledged."""
     found = standings(part(0, 9, TAKEN), part(10, 13, UNSURE, 20, 21), part(14, 14, TAKEN, 6, 7), *parts)
     assert (10, Standing.UNDECIDED) in found
     last = next(one for one in found if one[0] == next(p.first_offset for p in parts if p.decision is UNSURE))
@@ -450,7 +450,7 @@ def test_whatever_stands_around_it_what_continues_another_log_is_of_it(parts: li
     assert (15, Standing.UNDECIDED) in standings(*parts, part(15, 19, UNSURE, 22, 23))
 
 
-def test_what_another_election_took_far_below_does_not_part_it_from_another_log() -> None:
+def test_a_range_of_another_election_far_below_does_not_separate_logs() -> None:
     before = replace(TAKEN, event=LossEvent(200 * SECOND, 3, 1, 3), may_have=frozenset({3}))
     found = standings(
         *(part(0, 4, before, 99, 100), part(5000, 5009, TAKEN), part(5010, 5013, UNSURE, 20, 21)),
@@ -471,16 +471,16 @@ def test_nothing_is_taken_beside_it_at_or_above_what_the_same_election_took_in_v
     assert found[0].standing is (Standing.UNDECIDED if at < 10 else Standing.PERMITTED)
 
 
-def test_what_either_of_two_elections_took_tells_of_neither() -> None:
+def test_a_range_of_either_of_two_elections_decides_no_neighbour() -> None:
     either = replace(TAKEN, only_event=False)
     assert standings(part(0, 9, UNSURE), part(10, 19, either))[0] == (0, Standing.UNDECIDED)
 
 
 @pytest.mark.parametrize(("may_not", "below"), [(set(), PERMITTED), ({2}, Standing.UNDECIDED)])
-def test_what_an_election_may_have_taken_that_was_not_allowed_to_is_not_that_of_the_next_above(
+def test_a_range_that_a_forbidden_election_may_have_taken_does_not_go_with_the_one_above(
     may_not: set[int], below: Standing
 ) -> None:
-    """The cut of what stands above may be above it. That of what stands below is not."""
+    """The cut of the range above may be above this range. The cut of the range below is not."""
     unsure = replace(UNSURE, may_not_have=frozenset(may_not))
     assert standings(part(0, 9, unsure), part(10, 19, TAKEN))[0] == (0, below)
     assert standings(part(0, 9, TAKEN), part(10, 19, unsure))[1] == (10, PERMITTED)

@@ -93,7 +93,7 @@ def test_another_leader_has_another_connection(lines: tuple[str, ...], came: boo
 
 
 @pytest.mark.parametrize("acks", ["0", "1"])
-def test_what_was_written_to_the_connection_may_be_read_late(acks: str, tmp_path: Path) -> None:
+def test_only_with_acks_0_may_a_record_come_late_from_the_connection(acks: str, tmp_path: Path) -> None:
     lines = ("send a info t0..4", "send b info t4.5..5", "fault p b1 9..13 kind=pause")
     assert late(tmp_path, *lines, acks=acks) is (acks == "0")
 
@@ -136,7 +136,7 @@ def test_others_do_not_say_what_was_in_the_way(tmp_path: Path) -> None:
     assert late(tmp_path, "send a info t0..4", "send b ok @0 t1..2", origin=Origin.JEPSEN)
 
 
-def test_what_is_read_and_was_never_sent_came_from_nowhere(tmp_path: Path) -> None:
+def test_a_record_that_was_never_sent_cannot_have_come_late(tmp_path: Path) -> None:
     row = dict.fromkeys(("partition", "worker", "record_id", "sequence", "offset", "after_record"), 0)
     found = {**row, "topic": "trial", "after_sequence": SECOND, "sent_ns": None, "acknowledged_ns": None}
     recorded, stored = history(tmp_path, [found], "send b ok @0", "end 0..1", *LED)

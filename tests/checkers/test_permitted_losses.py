@@ -14,7 +14,7 @@ from tests.checkers.test_holders import decided
 from tests.planted.permissions import DISK, ROWS, Plant, PlantedRow
 from tests.planted.test_permissions import REACHES, each
 
-#: What becomes of r, and what else is told then.
+#: The anomaly of r, and the further lines that it needs.
 BECOMES: dict[Anomaly, tuple[str, ...]] = {LOST: (), VANISHED: ("live r @5 t{}",), REWRITTEN_OFFSET: ()}
 
 OF_LOSS = [permission for permission in PERMISSIONS if LOST in permission.anomalies]
@@ -30,7 +30,7 @@ def planted() -> Iterator[Any]:
 
 
 def ruled(row: PlantedRow, lines: tuple[str, ...], anomaly: Anomaly, **settings: Any) -> Decision:
-    """What is decided of r. It is read a second after it was acknowledged."""
+    """The decision about r, which is read a second after it was acknowledged."""
     [acknowledged] = (line.split("..")[1] for line in lines if line.startswith("send r "))
     read = (line.format(float(acknowledged) + 1) for line in BECOMES[anomaly])
     known = {name: value for name, value in {**row.settings, **settings}.items() if name != "features"}

@@ -1,4 +1,4 @@
-"""Each assumption that a verdict rests on: held, and not held with what was seen instead."""
+"""Each assumption that a verdict rests on: met; or not met, with the fact that was seen instead."""
 
 from dataclasses import replace
 from typing import Any
@@ -208,7 +208,7 @@ def not_held() -> list[tuple[Precondition, str]]:
         (asks.healed([fault(healed_ns=30)], run_file(phases=DRAINED)), "still there: cut"),
         (asks.healed([fault(healed_ns=30)], run_file(phases=DRAINED[1:])), "still there: cut"),
         (asks.healed([fault(healed_ns=30)], staying("other", phases=DRAINED)), "still there: cut"),
-        # Of what hits no node (an election whose end nobody recorded) no node that may stay tells anything.
+        # A node that may stay excuses no event without a node (an election without a recorded end).
         (asks.healed([fault("elect-1", "elect", nodes=[], healed_ns=None)], run_file()), "still there: elect-1"),
         (asks.healed([fault("elect-1", "elect", nodes=[], healed_ns=None)], staying("b1")), "still there: elect-1"),
         (asks.healed([fault(healed_ns=None)], staying("other", "b2")), "still there: cut"),
@@ -218,7 +218,7 @@ def not_held() -> list[tuple[Precondition, str]]:
         (asks.healed([KILL, fault("cut", healed_ns=None)], staying("cut")), "still there: kill-1"),
         (asks.healed([KILL], staying("old_leader", down={"old_leader": ["b2"]})), "still there: kill-1"),
         (asks.healed([KILL], staying("b2", down={"old_leader": ["b1"]})), "still there: kill-1"),
-        # What a pin meant that the run did not tell.
+        # A pin whose nodes the run did not record.
         (asks.healed([KILL], staying("old_leader")), "still there: kill-1"),
         (
             asks.healed(
@@ -309,13 +309,13 @@ def test_a_scenario_that_says_nothing_of_the_leader_does_not_ask() -> None:
     assert asks.led(Requirements(), WATCHED, [1, 2]) == []
 
 
-def test_where_nothing_is_ever_acknowledged_nothing_is_awaited_nor_at_risk() -> None:
+def test_with_acks_0_no_service_and_no_writes_at_risk_are_required() -> None:
     acks_0 = run_file(configuration=Configuration(version="4.3.1", acks="0"))
     assert asks.served(acks_0, [fault()], [serving(None)]) == []
     assert asks.risked(acks_0, [fault()], {}) == []
 
 
-def test_who_injects_nothing_claims_nothing_of_loss() -> None:
+def test_a_run_without_a_fault_that_can_lose_records_needs_no_writes_at_risk() -> None:
     assert asks.risked(run_file(), [], {}) == []
     assert asks.risked(run_file(), [fault(effective=False)], {}) == []
     of_clients = fault(plane="client")

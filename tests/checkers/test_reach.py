@@ -1,4 +1,4 @@
-"""A fault, or a record that was given up, excuses what it reached: before it, after it and elsewhere it does not."""
+"""A fault, or a record that was given up, excuses only records that it reached: not earlier, later or elsewhere."""
 
 import json
 import re
@@ -199,9 +199,7 @@ def test_nobody_knows_what_a_cut_did_beside_another_fault(
         *("another since", "another meanwhile", "another at its end", "either of two", "one alone"),
     ],
 )
-def test_where_nobody_knows_the_coordinator_a_fault_only_perhaps_reached_it(
-    reports: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_a_fault_only_perhaps_reached_a_coordinator_that_is_not_known(reports: tuple[str, ...], tmp_path: Path) -> None:
     assert owned_twice(tmp_path, [OWNED], *reports, _CUT_OFF) == PERHAPS
 
 
@@ -273,7 +271,7 @@ def test_brokers_may_say_how_long_a_session_of_their_own_protocol_is(tmp_path: P
     assert not cut_off(recorded, recorded.faults, found)
 
 
-def test_what_brokers_named_before_they_fell_silent_does_not_count(tmp_path: Path) -> None:
+def test_a_coordinator_that_brokers_named_before_their_silence_does_not_count(tmp_path: Path) -> None:
     reports = [*named("0..30", 2), "saw b3 @0..200 leader=1 isr=1,2,3 coordinator=1"]
     assert owned_twice(tmp_path, [OWNED], *reports, _CUT_OFF.replace("b1", "b2")) == PERHAPS
 
@@ -304,7 +302,7 @@ def test_a_copy_came_late_under_an_epoch_that_began_when_it_had_been_acknowledge
     row = {"topic": "trial", "partition": 0, "record_id": 0, "stands_epoch": stands, "epochs": epochs, **at}
     recorded, found = history(tmp_path, [row], *led, "send a ok @0", "end 0..1", "fault d b1 10.5..12 kind=slow")
     got = resent_late(found, evidence(by_hand(*led)).elections)
-    # (Nobody reported who led epoch 2.)
+    # (No broker reported the leader of epoch 2.)
     row = {"topic": "trial", "partition": 0, **dict(reversed(at.items())), "addressed": max(epochs) == 2}
     assert got.to_pylist() == ([row] if late else [])
     if late:
@@ -371,7 +369,7 @@ def test_a_record_that_was_given_up_excuses_the_copies_of_what_was_in_flight(
     assert given_up_beside(*history(tmp_path, [TWICE], *lines, "end 0..3")) is excused
 
 
-def test_what_a_later_incarnation_handed_over_did_not_come_late(tmp_path: Path) -> None:
+def test_a_copy_from_a_later_incarnation_did_not_come_late(tmp_path: Path) -> None:
     led = [*saw("b1,b2", "0..26", 1, 0, "1"), *saw("b2", "26..60", 2, 1, "2")]
     at = {"acknowledged_ns": 11 * SECOND, "sent_ns": 10 * SECOND, "stands_epoch": 1, "epochs": [0, 1]}
     for which, late in (("across incarnations", 0), ("same incarnation", 1), ("idempotent producer", 1)):
@@ -401,13 +399,15 @@ def test_each_record_beside_one_that_was_given_up_is_known(tmp_path: Path) -> No
     [([], False), (["send x info t9..39"], True), (["send x info t9..41"], False)],
     ids=["alone", "beside another", "before the other"],
 )
-def test_what_was_given_up_itself_is_not_sent_again_for_that(others: list[str], excused: bool, tmp_path: Path) -> None:
+def test_a_record_that_was_given_up_does_not_excuse_its_own_copy(
+    others: list[str], excused: bool, tmp_path: Path
+) -> None:
     row = TWICE | {"acknowledged_ns": None, "record_id": record_id(0, 0)}
     lines = ["send r info t10..40", *others, "end 0..3"]
     assert given_up_beside(*history(tmp_path, [row], *lines)) is excused
 
 
-def test_what_nobody_sent_no_record_that_was_given_up_excuses(tmp_path: Path) -> None:
+def test_no_record_that_was_given_up_excuses_one_that_nobody_sent(tmp_path: Path) -> None:
     lines = ["send x info t9..39", "send r ok @1 t10..40", "end 0..3"]
     assert not given_up_beside(*history(tmp_path, [TWICE | {"sent_ns": None}], *lines))
 
@@ -424,10 +424,10 @@ def test_what_nobody_sent_no_record_that_was_given_up_excuses(tmp_path: Path) ->
     ],
     ids=["the longest", "all short", "one has the default", "the broker decides", "the member decides", "not known"],
 )
-def test_what_a_fault_may_have_reached_is_over_a_session_later(
+def test_the_reach_of_a_fault_ends_one_session_timeout_after_it(
     members: list[dict[str, Any]], reached: bool, tmp_path: Path
 ) -> None:
-    """The fault was over 55 s before two members had the partition."""
+    """The fault ended 55 s before two members had the partition."""
     clients = {f"consumer {101 + n}": member for n, member in enumerate(members)}
     recorded, found = history(
         tmp_path, [OWNED], "send a ok @0", "end 0..1", *_NAMED, "fault cut b1 30..45", clients=clients
@@ -485,7 +485,7 @@ LED = ("saw b1 @0..40 leader=1 epoch=0 isr=1,2 replicas=1,2", ELSEWHERE)
         "too few at first",
     ],
 )
-def test_what_was_sent_again_met_something_before_it_was_acknowledged(
+def test_a_record_is_sent_again_only_after_a_disturbance_before_its_acknowledgement(
     lines: list[str], row: dict[str, Any], reached: tuple[bool, bool], tmp_path: Path
 ) -> None:
     led = (ELSEWHERE,) if lines and lines[0].startswith("saw") else LED
@@ -580,7 +580,7 @@ def test_a_request_is_held_back_only_on_its_way_to_the_leader(
         ("fault f b1 9.. kind=pause", (9, None), True),
     ],
 )
-def test_what_cuts_delays_or_halts_may_hold_requests_back(
+def test_a_fault_that_cuts_delays_or_pauses_may_hold_requests_back(
     fault: str, felt: tuple[int, int | None], held: bool, tmp_path: Path
 ) -> None:
     recorded, _ = history(tmp_path, [COPIED], "send a ok @0", "end 0..1", *LED, fault)
@@ -598,8 +598,10 @@ def test_what_cuts_delays_or_halts_may_hold_requests_back(
     ],
     ids=["until it came", "before", "never"],
 )
-def test_what_was_refused_for_too_few_in_sync_may_come_late(lines: list[str], again: bool, tmp_path: Path) -> None:
-    """It was not written, so it makes no copy."""
+def test_a_write_refused_for_too_few_in_sync_replicas_may_come_late(
+    lines: list[str], again: bool, tmp_path: Path
+) -> None:
+    """The write was refused, so it makes no copy."""
     rows = [{**COPIED, "sent_ns": 11 * SECOND, "worker": 0}]
     recorded, found = history(tmp_path, rows, "send a ok @0", "end 0..1", ELSEWHERE, *lines, min_insync_replicas=2)
     assert resent(recorded, REORDERED, found, recorded.faults, none_late).again is again
@@ -715,7 +717,7 @@ def test_a_fault_of_a_broker_excuses_nothing_that_was_sent_long_after_it_led(
 
 
 def again(run: Path, row: dict[str, Any], *lines: str, **settings: Any) -> tuple[bool, bool]:
-    """Whether what is there twice may have been sent again, and met an election."""
+    """Whether a record that is there twice may have been sent again, and met an election."""
     recorded, found = history(run, [row], "send a ok @0", "end 0..1", *lines, **settings)
     one = resent(recorded, DUPLICATED, found, recorded.faults, none_late)
     return one.again, one.elected
@@ -726,7 +728,7 @@ def test_each_broker_may_have_a_replica_of_a_partition_without_reports(tmp_path:
     assert again(tmp_path / "b", COPIED, *LED, "fault cut b3 9..15") == (False, False)
 
 
-def test_what_is_not_answered_in_its_producers_time_is_sent_again(tmp_path: Path) -> None:
+def test_a_producer_sends_again_after_its_request_timeout(tmp_path: Path) -> None:
     for timeout_ms, sent_again in ((2_000, True), (2_001, False), (60_000, False)):
         clients = {"producer 0": {"request.timeout.ms": timeout_ms}, "producer 1": {}}
         assert again(tmp_path / str(timeout_ms), COPIED, *LED, clients=clients) == (sent_again, False)
@@ -903,7 +905,7 @@ def behind(a: str, b: str, *more: str) -> tuple[str, ...]:
     ids=["held back", "held back perhaps", "waited for", "two causes", "one of two without a cause"],
 )
 @pytest.mark.long
-def test_what_nobody_waited_for_may_stand_behind_what_was_sent_after_that(
+def test_a_write_that_was_given_up_may_stand_behind_later_writes(
     lines: tuple[str, ...], standing: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
     in_flight = 5 if "send c ok" in " ".join(lines) else 1
@@ -1027,7 +1029,7 @@ NOT_PERMITTED = [
     ],
 )
 @pytest.mark.heavy
-def test_what_was_acknowledged_is_not_sent_again_because_it_was_lost(
+def test_the_loss_of_an_acknowledged_record_is_no_reason_to_send_it_again(
     lines: tuple[str, ...], elsewhere: Standing, behind: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
     write(tmp_path / "run", [by_hand(*lines)], unclean_election=True, min_insync_replicas=1)
@@ -1059,7 +1061,7 @@ def test_no_election_took_what_stands_where_it_was_acknowledged(
     assert judge(tmp_path / "run", spark, checkers=checkers).anomalies["real_time_order"].standing is standing
 
 
-#: b1 told r at 9 at 11 s, under epoch 0, and had it at 1, too. What was above 1 is gone with the election of b2.
+#: b1 acknowledged r at 9 at 11 s, in epoch 0, and had it at 1, too. The election of b2 took all above 1.
 WRITTEN_TWICE = tuple(
     line.replace("send r ok @1", "send r ok @9").replace("r @2 e1", "r @1 e0").replace("y @1 e1", "y @2 e1")
     for line in (one.replace("send y ok @1", "send y ok @2") for one in MOVED)
@@ -1102,7 +1104,7 @@ def test_an_election_takes_no_second_copy_of_what_nobody_sent_again(
     ids=["late", "twice"],
 )
 @pytest.mark.heavy
-def test_what_its_next_producer_handed_over_again_is_judged_by_its_loss_alone(
+def test_a_record_that_the_next_producer_sends_again_is_judged_by_its_loss_alone(
     lines: tuple[str, ...], found: set[str], spark: SparkSession, tmp_path: Path
 ) -> None:
     recorded = by_hand(*lines, "send again info i1 t28..29")

@@ -1,4 +1,4 @@
-"""What may have been delivered to a group again, by the extents of its assignments alone."""
+"""Records that may have been delivered to a group again, by the extents of its assignments alone."""
 
 from itertools import combinations
 

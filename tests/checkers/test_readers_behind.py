@@ -174,7 +174,7 @@ STAYING = {
 
 
 def of_each(run: Path, spark: SparkSession, cases: dict[str, Any], **settings: Any) -> list[list[str]]:
-    """What is told of each case, all judged as one run; of a consumer without its number."""
+    """The lines that report each case, without the number of the consumer; all cases are judged as one run."""
     write(run, apart(lines for lines, _ in cases.values()), **settings)
     history = History.read(run, spark)
     lines = [line.split(maxsplit=2)[2] for line in behind(history, polls(history))]
@@ -190,7 +190,7 @@ def of_each(run: Path, spark: SparkSession, cases: dict[str, Any], **settings: A
     ],
     ids=["no other", "another lives", "another was killed"],
 )
-def test_what_the_last_living_member_gave_up_nobody_could_take(
+def test_nobody_could_take_a_partition_that_the_last_live_member_revoked(
     other: tuple[str, ...], wanted: list[str], spark: SparkSession, tmp_path: Path
 ) -> None:
     lines = (*LOG, "end 0..0 p1", "place r1 assign @0 t1", GIVEN[0], "place r1 revoke @1 t7", "killed r1")
@@ -213,7 +213,9 @@ NEVER_OWNED = {
 
 
 @pytest.mark.parametrize("says", NEVER_OWNED)
-def test_what_no_member_of_a_group_ever_owned(says: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_a_partition_that_no_group_member_ever_owned_is_reported(
+    says: str, spark: SparkSession, tmp_path: Path
+) -> None:
     lines, wanted = NEVER_OWNED[says]
     write(tmp_path, [by_hand(*lines)], grouped=True, clients={"consumer 101": {}})
     history = History.read(tmp_path, spark)
@@ -226,7 +228,7 @@ def test_what_no_member_of_a_group_ever_owned(says: str, spark: SparkSession, tm
     [(ALONE, {}), (GROUPED, {"grouped": True}), (STAYING, {"lasting": {"cut": ["b1"]}})],
     ids=["alone", "grouped", "staying"],
 )
-def test_who_came_to_the_end_and_who_did_not(
+def test_consumers_that_stopped_before_the_end_are_reported(
     cases: dict[str, Any], settings: dict[str, Any], spark: SparkSession, tmp_path: Path
 ) -> None:
     reported = of_each(tmp_path, spark, cases, **settings)

@@ -128,7 +128,7 @@ def test_each_condition_on_record_bits(
     ],
     ids=["in place", "at another offset", "twice", "beside damaged bytes"],
 )
-def test_what_others_than_the_final_read_saw(
+def test_a_record_read_at_another_offset_twice_or_damaged_is_seen_elsewhere(
     reads: tuple[str, ...], elsewhere: bool, spark: SparkSession, tmp_path: Path
 ) -> None:
     lines = ("send a ok @0", "final a @0", "end 0..1", *reads)

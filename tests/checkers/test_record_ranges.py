@@ -36,7 +36,7 @@ def _rows(acknowledged: Iterable[tuple[str, int, int, int]]) -> pa.Table:
 
 
 @pytest.mark.parametrize("size", [7, 10_000], ids="in pieces of {}".format)
-def test_what_is_folded_is_what_is_there(size: int) -> None:
+def test_folded_ranges_have_every_record(size: int) -> None:
     offsets = [*range(1000), *range(2000, 2100), 5000]
     table = _rows(("trial", 0, n, (n % 10) * SECOND) for n in offsets)
     parts = record_ranges((table[at : at + size] for at in range(0, len(table), size)), {TRIAL: BOTH}, 64)
@@ -102,7 +102,7 @@ def test_records_before_and_after_an_event_are_not_in_one_range(
         for n, one in enumerate((first, other))
     ]
     known = evidence(by_hand("send a ok @0", *_MOVED))
-    # (Without the terms, nothing else tells them apart.)
+    # (Without the terms, nothing else sets them apart.)
     assert len(record_ranges([pa.Table.from_pylist(rows, COLUMNS)], {}, 64, evidence=known)) == 1 + apart
 
 
@@ -170,7 +170,7 @@ def test_a_run_has_the_times_of_what_was_acknowledged_in_it() -> None:
     assert (whole.first_ns, whole.last_ns, whole.acknowledged) == (5 * SECOND, 6 * SECOND, 2)
 
 
-def test_what_a_deposed_leader_took_before_it_knew_is_its_own() -> None:
+def test_records_of_a_deposed_leader_before_it_knew_are_its_own() -> None:
     parts = [record_range(0, 9), record_range(10, 19, 9, 11, term=2)]
     assert joined(reattributed(parts, 64, {TRIAL: BOTH}, claims(SEEN, NAMES)), 64) == [record_range(0, 19, 5, 11)]
 
@@ -179,7 +179,7 @@ def test_what_a_deposed_leader_took_before_it_knew_is_its_own() -> None:
     "later",
     [record_range(10, 19, 13, 14, term=2), record_range(200, 210, 9, 11, term=2), record_range(5, 9, 9, 11, term=2)],
 )
-def test_what_it_no_longer_claimed_or_does_not_continue_is_its_successors(later: RecordRange) -> None:
+def test_records_that_a_deposed_leader_did_not_claim_or_continue_are_of_its_successor(later: RecordRange) -> None:
     parts = [record_range(0, 9), later]
     assert later in reattributed(parts, 64, {TRIAL: BOTH}, claims(SEEN, NAMES))
 
@@ -188,7 +188,7 @@ def test_an_offset_as_great_as_can_be_has_a_bucket_too() -> None:
     assert bucket_width((1 << 63) - 1, 1_000_000) == 1 << 62
 
 
-def test_what_was_taken_before_anything_was_seen_was_taken_by_who_led_first() -> None:
+def test_records_before_the_first_report_are_of_the_first_leader() -> None:
     row = {"topic": "trial", "offset": 1, "sent_ns": 1, "acknowledged_ns": 2}
     table = pa.Table.from_pylist([{**row, "partition": 0}, {**row, "partition": 1}], COLUMNS)
     parts = record_ranges([table], {TRIAL: [LeaderTerm(1, 0, 9)], ("trial", 1): []}, 64)

@@ -1,4 +1,4 @@
-"""Runs that were recorded on real clusters, ``recorded/<scenario>``: what is lost in them is judged as they claim."""
+"""Runs that were recorded on real clusters, ``recorded/<scenario>``: their losses are judged as they claim."""
 
 from pathlib import Path
 
@@ -27,9 +27,7 @@ def standings(run: Path, spark: SparkSession, results: Path) -> list[tuple[int, 
 
 
 @pytest.mark.heavy
-def test_what_a_leader_acknowledged_that_only_clients_reached_is_lost_and_all_of_it_permitted(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Healed, b2 went on acknowledging until it had heard of b3, who led. By time either may have acknowledged the last
-    8126 of these; but b3's log ends far below them."""
+def test_all_losses_of_a_leader_that_only_clients_reached_are_permitted(spark: SparkSession, tmp_path: Path) -> None:
+    """Healed, b2 went on acknowledging until it had heard of b3, the new leader. By time either may have acknowledged
+    the last 8126 of these records; but the log of b3 ends far below them."""
     assert standings(RECORDED / "leader-isolated-acks-1", spark, tmp_path) == [(13_943, Standing.PERMITTED)]

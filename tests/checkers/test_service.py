@@ -46,11 +46,13 @@ def broken(limits: dict, lasted: float | None, after_heal: float | None) -> set[
         ({"unavailable": "1s", "recovery": "1s"}, 2, 2, {"unavailability", "slow_recovery"}),
     ],
 )
-def test_which_limits_are_broken(limits: dict, lasted: float | None, after_heal: float | None, found: set[str]) -> None:
+def test_broken_names_the_limits_that_were_exceeded(
+    limits: dict, lasted: float | None, after_heal: float | None, found: set[str]
+) -> None:
     assert broken(limits, lasted, after_heal) == found
 
 
-def test_what_breaks_no_promise_is_a_limit() -> None:
+def test_anomalies_without_a_promise_are_the_limits() -> None:
     assert {name for name, anomaly in BY_NAME.items() if anomaly.promise is None} == broken(
         {"unavailable": "1s", "recovery": "1s"}, 2, 2
     )

@@ -29,13 +29,13 @@ def test_the_callers_settings_win(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", [*PINNED, "spark.sql.legacy.allowHashOnMapType", "spark.sql.extensions"])
-def test_what_decides_a_verdict_is_no_callers(key: str, tmp_path: Path) -> None:
+def test_a_caller_may_not_set_an_option_that_a_verdict_depends_on(key: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=f"^--conf {key}: a verdict might depend on it; of spark.sql, .*$"):
         settings("local[2]", {key: "true"}, tmp_path)
 
 
 @pytest.mark.parametrize("key", ["spark.master", "spark.remote", "spark.api.mode"])
-def test_where_spark_runs_has_an_option_of_its_own(key: str, tmp_path: Path) -> None:
+def test_only_the_master_option_says_where_spark_runs(key: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=f"^--conf {key}: say where Spark runs with --master$"):
         settings("local[2]", {key: "x"}, tmp_path)
 

@@ -1,4 +1,4 @@
-"""How many offsets writes may have taken of which nobody knows that they did."""
+"""How many offsets unknown writes may have taken."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -81,10 +81,8 @@ ELECTED = [
         *("sent to who does not know yet", "after", "acknowledged when nobody reported any more"),
     ],
 )
-def test_what_was_in_flight_across_an_election_may_stand_in_the_log_of_who_led_before(
-    times: str, after: list[int]
-) -> None:
-    """(Of another partition nobody reported anything.)"""
+def test_a_write_in_flight_at_an_election_may_stand_in_the_log_of_the_old_leader(times: str, after: list[int]) -> None:
+    """(No broker reported on the other partition.)"""
     recorded = by_hand(f"send a ok @5 t{times}", *ELECTED)
     known = evidence(recorded)
     in_flight = InFlight(known.elections, known.acting)
@@ -116,7 +114,7 @@ def test_a_partition_of_which_only_no_leader_was_reported_has_no_log_to_count_fo
     ],
     ids=["for long", "not so long", "by who sends nothing twice", "in the second", "in the last", "and across one"],
 )
-def test_what_nobody_answered_for_long_was_sent_again_to_who_leads_still(
+def test_a_write_without_an_answer_for_long_was_sent_again_to_the_same_leader(
     times: str, timeout: int, after: list[int]
 ) -> None:
     recorded = by_hand(f"send a ok @5 t{times}", *ELECTED)
@@ -156,7 +154,7 @@ LED = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "21..60", 2, 1
         "in vain",
     ],
 )
-def test_where_a_fault_kept_answers_from_producers_nobody_knows_what_they_sent_again(
+def test_after_a_fault_that_kept_answers_back_the_number_of_resends_is_unknown(
     fault: str, settings: dict[str, Any], terms: list[int]
 ) -> None:
     configuration = Configuration(**{"version": "4.3.1", "acks": "1", "idempotence": False, **settings})
@@ -171,11 +169,9 @@ def test_where_a_fault_kept_answers_from_producers_nobody_knows_what_they_sent_a
 
 @pytest.mark.parametrize("idempotence", [True, False])
 @pytest.mark.parametrize("count", [5, 1100])
-def test_what_was_sent_again_to_the_next_leader_does_not_tell_how_far_the_one_before_wrote(
-    count: int, idempotence: bool
-) -> None:
-    """b2 leads from offset 5 on beside b1, who does not know yet. What it wrote from 10 on stands where b3 wrote it,
-    and above that stood r, which only b2 can have lost, if it was its own."""
+def test_resends_to_the_next_leader_do_not_show_how_far_the_old_leader_wrote(count: int, idempotence: bool) -> None:
+    """b2 leads from offset 5 on, while b1 does not know yet. Its records from 10 on stand where b3 wrote them again,
+    and above them stood r, which only b2 can have lost, if b2 wrote it."""
     end = 10 + count
     lines = [
         *[*saw("b1", "0..40", 1, 0, "1"), *saw("b2,b3", "0..19", 1, 0, "1"), "fault c b1 16..40 kind=isolate"],

@@ -1,4 +1,4 @@
-"""What is kept of an anomaly: told in one order, however it was written."""
+"""The stored rows of an anomaly: they are read in one order, however they were written."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ _SCHEMA = pa.schema(
     + [(name, pa.int64()) for name in ("offset", "record_id", "sent_ns", "read_ns")]
     + [("records", pa.list_(pa.int64()))]
 )
-#: In the order in which they are told: what is unknown comes first, and what is the same otherwise by when it was read.
+#: In the order in which they are read: unknown values come first, and equal rows by the time of their read.
 _ROWS = [
     dict(zip(_SCHEMA.names, row, strict=True))
     for row in [
@@ -69,7 +69,7 @@ def test_a_part_without_rows_is_no_piece(tmp_path: Path) -> None:
     assert ([len(piece) for piece in rows.pieces()], rows.count) == ([2], 2)
 
 
-def test_what_is_gone_is_found_by_the_rows_of_the_anomalies(tmp_path: Path) -> None:
+def test_lost_records_are_found_by_the_rows_of_their_anomalies(tmp_path: Path) -> None:
     rows = _write(tmp_path, [[0]])
     store = AnomalyStore({anomaly.name: rows for anomaly in (VANISHED, ACKNOWLEDGED_ELSEWHERE, LOST, UNSEEN)})
     assert store.gone(Gone.ACKNOWLEDGED, Gone.MOVED) == [(LOST, rows), (ACKNOWLEDGED_ELSEWHERE, rows)]

@@ -1,4 +1,4 @@
-"""Who began behind all that its group had asked to commit: pure, on rows of positions."""
+"""Members that began behind all that their group had asked to commit: pure, on rows of positions."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -59,7 +59,7 @@ def passed_over(*rows: str, recorded: bool = True) -> list[tuple[int, int, int]]
         ((), []),
     ],
 )
-def test_what_was_asked_before_tells_where_the_next_owner_may_begin(
+def test_the_next_owner_may_begin_no_later_than_the_group_asked_to_commit(
     rows: tuple[str, ...], passed: list[tuple[int, int, int]]
 ) -> None:
     assert passed_over(*rows) == passed
@@ -110,7 +110,7 @@ def test_a_request_counts_until_a_later_member_that_began_before_it_was_answered
         (("commit @4 t2 p0", "assign @6 t4 p0"), [(0, 4, 6)]),
     ],
 )
-def test_where_requests_are_not_recorded_only_a_commit_tells_it(
+def test_only_a_commit_shows_where_to_begin_if_requests_are_not_recorded(
     rows: tuple[str, ...], passed: list[tuple[int, int, int]]
 ) -> None:
     assert passed_over(*rows, recorded=False) == passed
@@ -129,7 +129,7 @@ def test_a_group_without_any_request_starts_at_the_log_start_if_its_run_would_re
 
 
 @pytest.mark.parametrize("commits_first", [False, True])
-def test_where_requests_are_not_recorded_a_killed_members_last_commit_may_be_in_no_journal(
+def test_the_last_commit_of_a_killed_member_may_be_unrecorded_if_requests_are_not_recorded(
     commits_first: bool, tmp_path: Path
 ) -> None:
     lines = ("place assign r1 @0 t1", "place commit r1 @1 t2", "place assign r2 @2 t3")
@@ -139,9 +139,7 @@ def test_where_requests_are_not_recorded_a_killed_members_last_commit_may_be_in_
 
 
 @pytest.mark.parametrize("missing", [False, True])
-def test_where_the_journals_of_a_member_are_missing_nobody_knows_what_it_had_asked(
-    missing: bool, tmp_path: Path
-) -> None:
+def test_commit_requests_are_unknown_if_the_journals_of_a_member_are_missing(missing: bool, tmp_path: Path) -> None:
     lines = ("place assign r1 @0 t1", "place committing r1 @1 t2", "place assign r1 @2 t3")
     write(tmp_path, [by_hand(*lines)], grouped=True, clients={"consumer 101": {}, "consumer 102": {}})
     if missing:
@@ -185,7 +183,7 @@ TO_UNKNOWN = (
         ((), []),
     ],
 )
-def test_who_did_not_learn_where_it_begins_began_where_it_was_given_something_first(
+def test_a_member_that_did_not_learn_its_start_offset_began_at_its_first_delivery(
     lines: tuple[str, ...], passed: list[tuple[int, int]], tmp_path: Path
 ) -> None:
     write(tmp_path, [by_hand(*TO_UNKNOWN, *lines)], grouped=True)
@@ -193,14 +191,14 @@ def test_who_did_not_learn_where_it_begins_began_where_it_was_given_something_fi
     assert [(one["passed_from"], one["passed_to"]) for one in found] == passed
 
 
-def test_where_nothing_was_asked_for_it_began_at_the_log_start_or_skipped_something(tmp_path: Path) -> None:
+def test_without_a_commit_request_a_member_begins_at_the_log_start_or_skips_records(tmp_path: Path) -> None:
     lines = ("place assign r1 t1", "live d @3 r1 t6", "place committing r1 @4 t7", "place commit r1 @4 t8 failed")
     write(tmp_path, [by_hand(*lines)], grouped=True)
     [found] = skipping_starts(History.read(tmp_path, cast(Any, None)))
     assert (found["passed_from"], found["passed_to"], found["reader"]) == (0, 3, 101)
 
 
-def test_where_no_member_asked_for_anything_nobody_tells_where_one_began_that_did_not_learn_it(tmp_path: Path) -> None:
+def test_if_no_member_asked_to_commit_an_unrecorded_start_stays_unknown(tmp_path: Path) -> None:
     members = {"consumer 101": {}}
     writes = {"writes": dict.fromkeys(members, ("reads", "positions"))}
     write(tmp_path, [by_hand("place assign r1 t1", "live d @3 r1 t6")], grouped=True, clients=members, **writes)

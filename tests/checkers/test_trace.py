@@ -1,4 +1,4 @@
-"""The trace of a record, from the rows that tell of it."""
+"""The trace of a record, from all rows about it."""
 
 import json
 import shutil
@@ -92,7 +92,7 @@ def test_a_record_s_transaction_and_its_group_s_places_are_a_part_of_its_life(tm
     ]
 
 
-def test_where_a_group_puts_a_member_without_an_offset_is_not_known_for_the_beginning(tmp_path: Path) -> None:
+def test_an_assignment_without_an_offset_is_not_shown_as_the_beginning(tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @3 t1..2", "place r1 assign t2", "place r1 seek t3", "end 0..9")], grouped=True)
     assert [record_trace.said(moment) for moment in by_record(Archive.open(tmp_path), 0).moments[2:]] == [
         "reader 101 (incarnation 0) was assigned trial-0 from where its group had committed, or the beginning",
@@ -194,7 +194,7 @@ def test_nor_of_what_stands_behind_the_place_that_it_was_read_to(tmp_path: Path)
     assert ended == "not in the final log of trial-0 (from 0, ends before 4, read to 1 only)"
 
 
-def test_what_stood_at_an_offset_comes_in_the_order_of_its_coming(archive: Archive) -> None:
+def test_records_at_one_offset_are_listed_in_order_of_arrival(archive: Archive) -> None:
     assert [trace.record_id for trace in by_offset(archive, ("trial", 0), 1)] == [1, 2]
 
 
@@ -209,7 +209,7 @@ def test_what_stood_at_an_offset_comes_in_the_order_of_its_coming(archive: Archi
         (runs, "not judged yet"),
     ],
 )
-def test_what_is_not_known_is_reported_with_what_is(archive: Archive, ask, says: str) -> None:
+def test_an_unknown_record_is_reported_with_the_known_ones(archive: Archive, ask, says: str) -> None:
     with pytest.raises(HistoryError, match=says):
         ask(archive)
 
@@ -334,7 +334,7 @@ def test_a_missing_record_of_a_transaction_is_named_with_the_number_of_its_recor
 
 
 @pytest.mark.parametrize(("count", "not_known"), [(1, []), (2, ["lost"])])
-def test_where_anomalies_are_not_kept_the_examples_tell_and_the_rest_is_not_known(
+def test_the_examples_are_used_if_the_rows_of_an_anomaly_are_not_kept(
     count: int, not_known: list[str], archive: Archive, tmp_path: Path
 ) -> None:
     example = {"topic": "trial", "partition": 0, "offset": 1, "record_id": 1, "acknowledged_ns": 5 * SECOND}
@@ -352,7 +352,7 @@ def test_a_trace_is_made_without_spark() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_where_a_part_of_an_anomaly_is_gone_the_rest_is_not_known(archive: Archive, tmp_path: Path) -> None:
+def test_an_anomaly_with_a_missing_part_is_not_known(archive: Archive, tmp_path: Path) -> None:
     stored = tmp_path / "anomalies" / "lost"
     stored.mkdir(parents=True)
     for record in (700, 701):

@@ -417,7 +417,7 @@ def judged(of_corpus: Callable[[str], Judged]) -> dict[str, Sets]:
 
 
 @pytest.mark.parametrize("one", [*CASES, *UNCOMMITTED], ids=lambda one: one.says)
-def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
+def test_each_case_has_exactly_its_anomalies(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
 
 
@@ -488,7 +488,7 @@ def _at(epoch: str, lines: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"{line} {epoch}" if line.startswith("live") else line for line in lines)
 
 
-#: What was there when the reader passed is gone, and b took its place.
+#: The record at which the reader passed is gone, and b took its place.
 _SENT_LATER = tuple("send b ok @1 x1 t20..21" if line.startswith("send b") else line for line in THREE)
 
 #: The final log has neither a nor b.
@@ -507,7 +507,7 @@ SKIPPED: dict[str, list[tuple[tuple[str, ...], str]]] = {
         ((DONE, *_SENT_LATER, *passing_by(4, 0)), ""),
         *(((first, *THREE, *passing_by(4, 0)), "b") for first in (ABORTED, OPEN, DONE)),
         *(((first, *THREE, *passing_by(4, 0, 1)), "") for first in (ABORTED, OPEN, DONE)),
-        # Read_committed readers, and readers of whom nobody knows:
+        # Read_committed readers, and readers with an unknown level:
         *(((ABORTED, *THREE, *passing_by(n, 0)), "") for n in (3, 5)),
         *(((DONE, *THREE, *passing_by(n, 0)), "b") for n in (3, 5)),
         ((ABORTED, *THREE, *passing_by(4), *passing_by(3)), "a b"),
@@ -529,9 +529,9 @@ SKIPPED: dict[str, list[tuple[tuple[str, ...], str]]] = {
         ((DONE, *_SENT_LATER, *passing_by(4, 0)), ""),
         *(((first, *THREE, *passing_by(n, 0)), "b") for n in (3, 4, 5) for first in (OPEN, DONE)),
         *(((first, *THREE, *passing_by(n, 0, 1)), "") for n in (3, 4, 5) for first in (OPEN, DONE)),
-        # What the log does not show was perhaps aborted:
+        # A record that the log does not show was perhaps aborted:
         *(((OPEN, *(line for line in THREE if line != "final b @1"), *passing_by(n, 0)), "") for n in (3, 4, 5)),
-        # But a read_uncommitted reader must get what was acknowledged, unless an election may have taken it:
+        # But a read_uncommitted reader must get an acknowledged record, unless an election may have taken it:
         *(
             ((first, *_HIDDEN, *watched(), *passing_by(4, 0)), "b")
             for first in (ABORTED, OPEN, "txn 1 commit info 0..")
@@ -565,7 +565,9 @@ SKIPPED: dict[str, list[tuple[tuple[str, ...], str]]] = {
 
 
 @pytest.mark.parametrize("level", SKIPPED)
-def test_what_no_reader_may_skip_of_transactions(level: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_readers_may_skip_only_the_records_that_their_isolation_level_hides(
+    level: str, spark: SparkSession, tmp_path: Path
+) -> None:
     histories, wanted = zip(*SKIPPED[level], strict=True)
     cases = [case(str(n), *lines) for n, lines in enumerate(histories)]
     listed = hand_histories(cases)
@@ -720,7 +722,7 @@ def test_a_transaction_that_a_fault_may_have_ended_is_not_known_to_be_open(
         ("fault f b1 5..6", "compact", set()),
     ],
 )
-def test_what_a_wipe_or_compaction_may_have_taken_may_be_skipped(
+def test_readers_may_skip_records_that_a_wipe_or_compaction_may_have_removed(
     fault: str, policy: str, wanted: set[str], spark: SparkSession, tmp_path: Path
 ) -> None:
     hand = by_hand(ABORTED, *_HIDDEN, *watched(), *passing_by(4, 0), fault)
@@ -824,7 +826,7 @@ def test_a_transaction_stands_as_the_worst_of_its_missing_records(
 
 
 @pytest.mark.heavy
-def test_what_is_counted_is_transactions_however_many_of_their_records_are_missing(
+def test_a_fractured_transaction_counts_once_however_many_records_are_missing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     of_the_election = ("txn 2 commit info 3..6 w2", "send s0 ok @2 p2 x2 w2 t3..4", "send s1 ok @1 x2 w2 t4..5")

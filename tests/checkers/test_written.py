@@ -81,7 +81,7 @@ def test_from_the_instant_on_at_which_its_term_began() -> None:
         assert len(counted([sends((0, 15, until_ns / SECOND, 5))]).sent) == seen
 
 
-def test_what_else_stands_there_may_have_been_written_at_any_time() -> None:
+def test_other_records_of_the_epoch_may_have_been_written_at_any_time() -> None:
     each = sends(*((0, 23 + n, 23.5 + n, n) for n in range(5, 10)))
     assert (counted([each]).others, counted([each]).by(28 * SECOND)) == (0, 1)
     assert (counted([each.slice(0, 3)]).others, counted([each.slice(0, 3)]).by(28 * SECOND)) == (2, 3)
@@ -169,7 +169,7 @@ LATER = [
         "it wrote too little",
     ],
 )
-def test_what_the_leader_itself_may_have_written_and_dropped_is_not_permitted(
+def test_a_loss_is_not_permitted_if_the_leader_may_have_written_and_dropped_the_record(
     lines: list[str], settings: dict[str, Any], standing: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
     write(tmp_path, [by_hand(*CUT, *lines)], acks="1", idempotence=False, **settings)
@@ -211,7 +211,7 @@ def test_two_records_are_gone_from_one_offset(lost: list[tuple[int, float, float
     assert counted([], gone(*reversed(lost))).twice == twice
 
 
-#: b2, elected uncleanly, had all up to 9, wrote from 10 to 12, dropped what it had from 5 on, and wrote on there.
+#: b2, elected uncleanly, had all up to 9, wrote 10 to 12, dropped its records from 5 on, and wrote on there.
 DROPPED = [
     *[*saw("b1,b2,b3", "0..9", 1, 0, "1,2,3"), *saw("b1,b2,b3", "10..19", 1, 0, "1"), "fault k b1 20..90 kind=kill"],
     *[*saw("b2,b3", "22..60", 2, 1, "2,3"), "send a ok @4 t1..2", "final a @4 e0"],
