@@ -1,4 +1,4 @@
-"""What the benchmark of checking sets beside the family delivery answers the same questions."""
+"""The benchmark compares the family delivery with queries that answer the same questions."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ COLUMNS = ["topic", "partition", "record_id"]
 
 @pytest.fixture(scope="module")
 def asked(judged: dict[str, Judged]) -> Iterator[duckdb.DuckDBPyConnection]:
-    """DuckDB, with what it found in the planted histories of a queue."""
+    """DuckDB, with its findings in the planted histories of a queue."""
     with duckdb.connect() as connection:
         connection.execute(FAMILY.format(run=judged[KINDS[0].name].run))
         yield connection

@@ -18,7 +18,7 @@ from tests.planted.judging import KINDS, Kind
 _SEEDS = range(2)
 _SEEN = "(acknowledged | failed | undecided | found | delivered | whole | damaged)"
 
-#: Conditions made a little too wide or too narrow: of which checker, what, and what instead.
+#: Conditions made a little too wide or too narrow: the checker, the condition, and its replacement.
 _BOUNDARIES = (
     ("real_time_order", "rule", "after_sent_ns > acknowledged_ns", "after_sent_ns >= acknowledged_ns"),
     ("skipped", "rule", "offset >= passed_from", "offset > passed_from"),
@@ -30,7 +30,7 @@ _BOUNDARIES = (
 
 
 def inverted(checker: Checker) -> Checker:
-    """The checker that finds what it should not, and nothing that it should."""
+    """A checker that finds only records that it should not find."""
     if checker in TRANSACTIONS:
         return inverted_inside(checker)
     if checker in GROUPS:
@@ -42,12 +42,12 @@ def inverted(checker: Checker) -> Checker:
 
 
 def called(checker: Checker, how: str) -> Anomaly:
-    """Its anomaly under a name of its own, so that what is found of it is kept apart."""
+    """Its anomaly under a name of its own, so that its findings are kept apart."""
     return replace(checker.anomaly, name=f"{checker.anomaly.name}__{how}")
 
 
 def mutants(checkers: Iterable[Checker]) -> Iterator[Checker]:
-    """Every mutant of these checkers, each with a name that tells whose it is."""
+    """Every mutant of these checkers, each with a name that shows its checker."""
     for checker in checkers:
         yield replace(inverted(checker), anomaly=called(checker, "inverted"))
         for n, (anomaly, where, right, wrong) in enumerate(_BOUNDARIES):
@@ -113,7 +113,7 @@ def test_every_checker_has_a_mutant_and_every_boundary_is_a_condition_that_is_th
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_checker_that_is_switched_off_is_found_out(kind: Kind) -> None:
-    """Whoever finds nothing does not find what is planted in every history."""
+    """A checker that finds nothing misses the anomalies that are planted in every history."""
     for history in judging.plant(kind, _SEEDS):
         planted = judging.expected([history])
         assert {anomaly for plot in kind.plots for anomaly in plot.finds} <= planted.keys()

@@ -136,7 +136,7 @@ class Kind:
 
     @cached_property
     def expected(self) -> list[Sets]:
-        """What the other judge finds in each."""
+        """The findings of the other judge in each history."""
         return [self.judge(told.rows) for told in self.histories]
 
     def asked(self, run: RunFile) -> list[Checker]:

@@ -1,4 +1,4 @@
-"""Every row of the permission table excuses what it reached, and nothing else: before, after, elsewhere, in a hole."""
+"""Each row of the permission table excuses only records that it reached: not earlier, later, elsewhere, in a hole."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,7 +39,7 @@ def plants(more: bool) -> list[Any]:
 
 
 def judged(row: PlantedRow, plant: Plant, run: Path, spark: SparkSession, one_task: bool | None = None) -> FoundAnomaly:
-    """What is found of a row's anomaly. ``one_task``: as of History.read."""
+    """The findings of the anomaly of a row. ``one_task``: as of History.read."""
     told = by_hand(*plant.lines)
     for send in told.rows["sends"]:
         gave_up = send["outcome"] == "info" and send["completed_ns"] is not None
@@ -143,10 +143,10 @@ def test_records_without_epochs_are_permitted_in_no_way_that_missed_them(
 
 
 @pytest.mark.parametrize("name", [name for name, anomaly in _OF_FAMILIES if anomaly == "real_time_order"])
-def test_what_was_acknowledged_without_an_offset_is_permitted_in_no_way_that_missed_it(
+def test_a_record_without_an_offset_is_not_permitted_where_the_event_missed_it(
     name: str, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Nobody knows where it stood first. (So nobody knows, either, whether another had been written there before.)"""
+    """Its first offset is unknown. (So it is also unknown whether another record had been written there before.)"""
     missed = {way for way in ROWS[name].misses if way != "written again before"}
     planted = {way: plant.lines for way, plant in _planted_as(name, "real_time_order").items() if way in missed}
     unplaced = [tuple(line.replace("send r ok @5", "send r ok") for line in lines) for lines in planted.values()]

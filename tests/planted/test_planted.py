@@ -17,7 +17,7 @@ _NAMED = {"ids": lambda one: one.name}
 
 
 @pytest.mark.parametrize("kind", KINDS, **_NAMED)
-def test_what_was_planted_is_found_and_nothing_else(kind: Kind, judged: dict[str, Judged]) -> None:
+def test_exactly_the_planted_anomalies_are_found(kind: Kind, judged: dict[str, Judged]) -> None:
     one = judged[kind.name]
     wanted = expected(one.planted)
     wrong = {
@@ -85,7 +85,7 @@ _BY_CHANCE = {"beyond the final read", "beyond the final read in part"}
 
 
 @pytest.mark.parametrize("kind", KINDS, **_NAMED)
-def test_what_stands_at_one_place_is_one_plot_s(kind: Kind, judged: dict[str, Judged]) -> None:
+def test_each_planted_record_belongs_to_one_plot(kind: Kind, judged: dict[str, Judged]) -> None:
     for history in judged[kind.name].planted:
         assert all(history.owned.get(identity) == plot for plot, _, identity in history.expected)
 
@@ -95,7 +95,7 @@ def test_the_same_seed_plants_the_same(kind: Kind) -> None:
     assert kind.plant("t", 0, Random(7)) == kind.plant("t", 0, Random(7))
 
 
-def test_what_is_legal_though_suspicious_is_there(judged: dict[str, Judged]) -> None:
+def test_planted_histories_have_suspicious_but_legal_records(judged: dict[str, Judged]) -> None:
     for history in judged[FINAL[0].name].planted:
         tables = history.tables
         untouched = {row["record_id"] for row in tables["sends"]} - history.owned.keys()

@@ -1,4 +1,4 @@
-"""Anomalies planted in a real recorded run: they are found, and beside them only what the run itself shows."""
+"""Anomalies planted in a real recorded run: they are found, and beside them only the anomalies of the run itself."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -142,7 +142,7 @@ class Scene:
         return range(len(self.log) - 1)
 
     def between_polls(self) -> Iterable[int]:
-        """The last places of what was read in one poll."""
+        """The last places that were read in one poll."""
         return (n for n, (a, b) in enumerate(pairwise(self._read_at())) if a < b - 2)
 
     def in_flight_with_the_next(self) -> Iterable[int]:
@@ -154,7 +154,7 @@ class Scene:
         )
 
     def after_later_sends(self) -> Iterable[int]:
-        """Places of records that stand, rightly, after what was sent after them."""
+        """Places of records that stand, rightly, after records that were sent later."""
         before = enumerate(zip(self.log, self._latest_before(), strict=False))
         return (n for n, (send, latest) in before if latest - 1 > send["invoked_ns"])
 
@@ -322,7 +322,7 @@ def _absent(scene: Scene, n: int, one: Row, other: Row) -> None:
 
 
 def _hanging(scene: Scene, n: int, _: Row, __: Row) -> None:
-    if n == 0:  # in a partition of its own: of what stands behind it, a final read tells nothing
+    if n == 0:  # in a partition of its own: a final read shows nothing of the records behind it
         here = {**scene.run.tables["positions"][0], "partition": 1}
         for event, offset in (("last-stable", scene.beyond), ("high-watermark", scene.beyond + 1)):
             scene.run.tables["positions"].append({**here, "event": event, "offset": offset})

@@ -1,4 +1,4 @@
-"""The judge's standing of each lost record, against the second opinion; and that against what truly happened."""
+"""The judge's standing of each lost record, against the second opinion; and that against the truth."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ _WRONG = {(Permits.YES, "violation"), (Permits.NO, "permitted"), (Permits.SHOWN,
 
 
 class Compared(NamedTuple):
-    """A lost record, and what is said of it."""
+    """A lost record, and what the judges say about it."""
 
     seed: int
     anomaly: str
@@ -75,7 +75,7 @@ def _agree(found: list[Compared]) -> None:
 
 
 def _agree_on_holders(found: list[Compared]) -> None:
-    """Who must have had a record at first."""
+    """The brokers that must have had a record at first."""
     assert [one for one in found if one.second_must & one.need_not] == []
     named = [one for one in found if one.must and one.second_must]
     assert len(named) >= _MOSTLY * len(found)
@@ -98,7 +98,7 @@ def test_of_hundreds_of_histories_it_contradicts_none(seeds: range, seen: Seen) 
     with ProcessPoolExecutor(max_workers=os.cpu_count(), mp_context=get_context("spawn")) as pool:
         found = [one for some in pool.map(partial(_compared, seen=seen), chunks) for one in some]
     _agree(found)
-    # (Where the second opinion was told too little, its last report of the ISR may be old: seed 80.)
+    # (If too little was reported to the second opinion, its last report of the ISR may be old: seed 80.)
     contrary = [one for one in found if one.second_must & one.need_not]
     assert [one for one in contrary if one.second != Standing.UNDECIDED] == []
 
