@@ -1,4 +1,4 @@
-"""What the judge says of each lost record, against what truly took it."""
+"""The judge's word on each lost record, against the truth."""
 
 import os
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tests.simulated.truth import Permits
 _MOST_UNDECIDED = 0.1
 #: Of a few histories, in which one alone may be as much, and of those that were observed seldom.
 _MOST_UNDECIDED_OF_FEW = 0.13
-#: Before KIP-497 ISRs are reported up to a minute late: for half of what is lost, nobody knows whether it had to stay.
+#: Before KIP-497 ISRs are reported up to a minute late: half of the losses are undecided.
 _MOST_UNDECIDED_OF_LATE = 0.75
 _MOST_UNDECIDED_OF = {
     Seen.OFTEN: _MOST_UNDECIDED,
@@ -35,7 +35,7 @@ _TELLING = (1, 9)
 _FEW_LATE = [turn * len(SETTINGS) + n for n in _TELLING for turn in range(0, 8, 2)]
 _FEW = [turn * len(SETTINGS) + n for n in _TELLING for turn in range(8)]
 
-#: Each setting with half of the bugs and without, each bug with half of the settings; and what was judged wrongly once.
+#: Each setting with half of the bugs and without, each bug with half of the settings; and seeds once judged wrongly.
 _EACH = [seed for seed in range(96) if (seed % len(SETTINGS) + seed // len(SETTINGS) // 2) % 2 == 0]
 _SOME = [*_EACH, 82, 109, 111, 140, 142, 155, 165, 229, 236, 381, 397, 425, 429, 671, 785, 913]
 _SOME_SELDOM_OBSERVED = _SOME_LATE = _EACH[:24]
@@ -51,8 +51,8 @@ _CHUNK = 25
 def agrees(
     found: Sequence[Judged], most_undecided: float = _MOST_UNDECIDED, most_either: float = _MOST_EITHER_OF_FEW
 ) -> None:
-    """The judge tells each lost record and no other, permits none that a bug took, and accuses of none that may go. Who
-    must have had a record had it. The truth is known of most that a bug took."""
+    """The judge reports each lost record and no other, permits none that a bug took, and calls no permitted loss a
+    violation. Each broker that must have had a record had it. The truth is known of most that a bug took."""
     print(*lines(found), sep="\n")
     assert [one for one in found if one.disagrees] == []
     assert [one for one in found if one.holders_disagree] == []
@@ -106,7 +106,7 @@ def test_so_are_some_that_were_observed_seldom() -> None:
     ],
     ids=["all faults", "brokers cut off", "observed seldom", "told late"],
 )
-def test_what_was_judged_wrongly_once_is_no_more(seeds: list[int], isolating: bool, seen: Seen) -> None:
+def test_seeds_that_were_once_judged_wrongly_are_judged_right(seeds: list[int], isolating: bool, seen: Seen) -> None:
     found = list(decided(seeds, isolating=isolating, seen=seen))
     print(*lines(found), sep="\n")
     assert {one.seed for one in found} == {*seeds}
@@ -132,7 +132,7 @@ def test_a_thousand_histories_are_decided_as_they_truly_were(seen: Seen) -> None
 
 
 def _records(found: Sequence[Judged]) -> list[Judged]:
-    """What is said of records, not of the offsets that they had."""
+    """The judgements on records, not on their offsets."""
     return [one for one in found if one.anomaly != REWRITTEN_OFFSET.name]
 
 
