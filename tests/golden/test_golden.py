@@ -1,4 +1,4 @@
-"""Every history of the corpus is judged as it was when its text was kept, and the text tells everything."""
+"""Every history of the corpus is judged as it was when its text was kept, and the text has all of the verdict."""
 
 import json
 from collections.abc import Callable
@@ -95,6 +95,6 @@ def test_rows_are_sorted_and_the_digest_tells_of_those_that_are_not_shown(tmp_pa
     assert _stored(tmp_path / "4", [3, None, 2], pa.int32())[1] == "rows 4: offset:int32"
 
 
-def test_what_changed_is_shown_line_by_line() -> None:
+def test_changes_are_shown_line_by_line() -> None:
     assert changes("a\nb\nc\n", "a\nB\nc\nd\n") == ["-b", "+B", "+d"]
     assert changes("a\n", "a\n") == []
