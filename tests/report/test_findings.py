@@ -1,4 +1,4 @@
-"""One cause is told once: on a terminal of any width, on the page, in JUnit's file and a suite's table."""
+"""One cause is reported once: on a terminal of any width, on the page, in JUnit's file and a suite's table."""
 
 import io
 from typing import Any
@@ -174,7 +174,7 @@ def test_one_event_of_several_partitions_is_shown_with_a_row_for_each() -> None:
     assert said.count("b3 must have had them") == 1
 
 
-def test_who_must_have_had_the_records_has_a_column_where_runs_differ_in_it() -> None:
+def test_holders_have_a_column_if_runs_differ_in_them() -> None:
     runs = [run(0), run(1, must=["b1", "b3"], need_not=["b2"], standing="violation")]
     text = on_terminal(judged(finding(cause=by_election(election(0), election(1)), runs=runs)))
     assert [line.split()[-3:] for line in text.splitlines() if line.startswith("  trial-")] == [

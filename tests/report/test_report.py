@@ -1,4 +1,4 @@
-"""What is told of a verdict, and that machines can read what is meant for them."""
+"""The report of a verdict; and machines can read the parts that are meant for them."""
 
 import io
 import json
@@ -120,7 +120,7 @@ def test_of_several_partitions_the_slowest_after_a_heal_is_shown() -> None:
     )
 
 
-def test_what_is_counted_and_no_anomaly_is_shown_on_the_terminal_and_on_the_page() -> None:
+def test_other_counts_are_shown_on_the_terminal_and_on_the_page() -> None:
     judged = verdict(
         redelivered={"crash": 1200, "rebalance": 3},
         at_risk={0: 7, 1: 13943},
@@ -224,7 +224,7 @@ def test_all_of_a_verdict_is_written_beside_its_run(tmp_path: Path) -> None:
     assert "lost: 520" in report.read_text()
 
 
-def test_what_a_checker_adds_to_an_example_is_shown_under_its_own_name() -> None:
+def test_a_field_that_a_checker_adds_to_an_example_is_shown_by_its_name() -> None:
     row = {**example(0), "copies": 3, "also_leading": [{"leader": "b2", "leader_epoch": 4, "isr": ["b2"]}]}
     text = on_terminal(verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"examples": [row]})}))
     assert "also leading" in text
