@@ -1,4 +1,4 @@
-"""The EDN reader: what Clojure prints is read, a piece at a time, and what is none is told with its line."""
+"""The EDN reader reads the output of Clojure, a piece at a time, and refuses other text with the number of its line."""
 
 import tracemalloc
 from pathlib import Path
@@ -77,14 +77,14 @@ def test_every_form_knows_its_line(tmp_path: Path) -> None:
         ("{:a #_1 2}", ":1: #_ is not read"),
     ],
 )
-def test_what_is_no_edn_is_refused_with_its_line(text: str, says: str, tmp_path: Path) -> None:
+def test_text_that_is_not_edn_is_refused_with_its_line(text: str, says: str, tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match=r"a\.edn") as raised:
         read(text, tmp_path)
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
-def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.edn"
     path.write_bytes(b"\x1f\x8b\x08\x00\xff\xfe")
     with pytest.raises(HistoryError, match="not text"):
@@ -132,5 +132,5 @@ def printed(value: Any) -> str:
 
 
 @given(values=st.lists(st.dictionaries(st.just(":k"), _VALUES)))
-def test_what_is_printed_is_read_back(values: list[Any], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_printed_values_are_read_back(values: list[Any], tmp_path_factory: pytest.TempPathFactory) -> None:
     assert read("\n".join(map(printed, values)), tmp_path_factory.getbasetemp()) == values

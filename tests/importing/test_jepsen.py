@@ -1,4 +1,4 @@
-"""The operations of a history as rows, by hand; and what is no such history, in one line."""
+"""The operations of a history as rows, by hand; a file that is no such history is refused in one line."""
 
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,9 @@ def test_a_send_is_a_row(tmp_path: Path) -> None:
         ("[9223372036854775806 7]", "ok", "ok", (1 << 63) - 2),
     ],
 )
-def test_what_became_of_a_send(told: str, kind: str, outcome: str, offset: int | None, tmp_path: Path) -> None:
+def test_a_send_is_imported_with_its_outcome_and_offset(
+    told: str, kind: str, outcome: str, offset: int | None, tmp_path: Path
+) -> None:
     done = Imported(tmp_path, *sent(1, 7, told, kind=kind))
     assert done.rows("sends", "outcome", "offset", "completed_ns") == [(outcome, offset, 2 * MS)]
 
@@ -69,7 +71,7 @@ def test_a_crashed_operation_may_tell_nothing_but_its_error(tmp_path: Path) -> N
     assert done.rows("sends", "outcome", "error") == [("info", "[:timeout {:a 1}]")]
 
 
-def test_what_a_poll_brought_are_rows(tmp_path: Path) -> None:
+def test_the_records_of_a_poll_are_imported_as_reads(tmp_path: Path) -> None:
     done = Imported(tmp_path, *sent(1, 7, "[3 7]"), *polled("1 [[3 7]]", process=5))
     assert done.rows("reads") == [
         {
@@ -87,14 +89,14 @@ def test_what_a_poll_brought_are_rows(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_left_out_may_be_lacking(tmp_path: Path) -> None:
+def test_columns_that_the_import_omits_are_optional(tmp_path: Path) -> None:
     done = Imported(tmp_path, *sent(1, 7, "[3 7]"), *polled("1 [[3 7]]"))
     assert LEFT_OUT["reads"] <= LATER["reads"]
     assert not StoredRun.open(done.out).has_column("reads", "key")
 
 
 @pytest.mark.parametrize("kind", ["ok", "info", "fail"])
-def test_what_was_delivered_was_delivered_however_the_poll_ended(kind: str, tmp_path: Path) -> None:
+def test_a_polled_record_was_delivered_however_the_poll_ended(kind: str, tmp_path: Path) -> None:
     done = Imported(tmp_path, *sent(1, 7, "[3 7]"), *polled("1 [[3 7]]", kind=kind))
     assert done.rows("reads", "record_id") == [(0,)]
 
@@ -157,7 +159,7 @@ def test_the_same_value_of_two_keys_is_two_records(tmp_path: Path) -> None:
     assert done.rows("reads", "partition", "record_id") == [(1, 0), (2, 1)]
 
 
-def test_what_no_one_sent_is_a_stranger_with_an_id_and_a_note(tmp_path: Path) -> None:
+def test_a_value_that_no_one_sent_gets_an_id_and_a_note(tmp_path: Path) -> None:
     done = Imported(tmp_path, *sent(1, 7, "[0 7]"), *polled("1 [[0 7] [1 99]]"), *polled("1 [[1 99] [2 98]]"))
     workers = [worker_of(record) for (record,) in done.rows("reads", "record_id")]
     assert workers == [0, NOBODY, NOBODY, NOBODY]
@@ -230,7 +232,7 @@ def test_of_a_group_that_tells_no_rebalance_any_poll_may_come_after_one(tmp_path
     assert done.rows("positions", "at_ns", "event", "partition", "poll") == [(6 * MS, "may-have-moved", 1, 1)]
 
 
-def test_what_a_group_moved_begins_anew_and_nothing_else_does(tmp_path: Path) -> None:
+def test_only_partitions_that_a_group_moved_are_assigned_again(tmp_path: Path) -> None:
     done = Imported(
         tmp_path,
         *SUBSCRIBED,
@@ -272,7 +274,7 @@ def test_a_rebalance_log_that_is_none_is_refused(log: str, tmp_path: Path) -> No
         Imported(tmp_path, invoked, f"{completed}, :rebalance-log {log}")
 
 
-def test_what_is_polled_is_numbered_in_its_order_also_within_one_poll(tmp_path: Path) -> None:
+def test_polls_are_numbered_in_order_also_within_one_operation(tmp_path: Path) -> None:
     done = Imported(
         tmp_path,
         "0 invoke poll [[:poll] [:poll]]",
@@ -281,7 +283,7 @@ def test_what_is_polled_is_numbered_in_its_order_also_within_one_poll(tmp_path: 
     assert done.rows("reads", "offset", "poll") == [(3, 1), (-1, 1), (1, 2), (2, 2), (2, 3)]
 
 
-def test_what_was_not_seen_assigned_keeps_its_place_where_it_is_assigned_still(tmp_path: Path) -> None:
+def test_a_partition_never_seen_assigned_keeps_its_place_while_it_stays_assigned(tmp_path: Path) -> None:
     done = Imported(
         tmp_path,
         *(*sent(1, 7, "[0 7]"), *sent(2, 8, "[0 8]"), *polled("1 [[0 7]], 2 [[0 8]]", process=0)),
@@ -299,14 +301,14 @@ def test_a_reader_that_leaves_its_group_for_keys_of_its_own_begins_anew(tmp_path
     assert done.rows("positions", "event", "partition") == [("assign", 1), ("revoke", 1), ("assign", 1)]
 
 
-def test_where_a_reader_went_back_after_a_poll_that_failed_it_sought(tmp_path: Path) -> None:
+def test_going_back_after_a_failed_poll_is_imported_as_a_seek(tmp_path: Path) -> None:
     done = Imported(
         tmp_path, *sent(1, 7, "[0 7]"), *polled("1 [[0 7]]", kind="fail"), *polled("1 [[0 7]]"), *polled("1 [[0 7]]")
     )
     assert done.rows("positions", "at_ns", "event", "partition", "offset") == [(6 * MS, "seek", 1, 0)]
 
 
-def test_where_it_goes_on_or_jumps_ahead_it_did_not(tmp_path: Path) -> None:
+def test_going_on_or_jumping_ahead_after_a_failed_poll_is_no_seek(tmp_path: Path) -> None:
     done = Imported(
         tmp_path,
         *(*sent(1, 7, "[0 7]"), *sent(1, 8, "[1 8]"), *sent(1, 9, "[5 9]")),
@@ -322,7 +324,7 @@ def test_a_process_that_goes_on_after_a_crash_has_another_client(tmp_path: Path)
     assert done.rows("positions", "event", "partition", "offset") == [("seek", 1, None)]
 
 
-#: How a poll that failed is completed: it may have been rolled back, whatever its completion tells of it.
+#: How a poll that failed is completed: it may have been rolled back, whatever its completion says.
 FAILED = ["[[:poll {1 [[0 7]]}]]", "[[:poll {}]]", "[[:poll]]", "[]", "nil"]
 
 
@@ -337,7 +339,7 @@ def test_a_poll_that_failed_may_be_rolled_back_whatever_its_completion_tells(
 
 
 @pytest.mark.parametrize(("completed", "excused"), [("[[:poll]]", 1), ("nil", 1), ("[[:poll {}]]", 0)])
-def test_what_a_failed_poll_does_not_tell_is_not_skipped(completed: str, excused: int, tmp_path: Path) -> None:
+def test_records_that_a_failed_poll_may_have_read_are_not_skipped(completed: str, excused: int, tmp_path: Path) -> None:
     failed = ("9 invoke txn [[:poll]]", f"9 fail txn {completed}")
     writes = (*sent(1, 7, "[0 7]"), *sent(1, 8, "[1 8]"), *sent(1, 9, "[2 9]"))
     done = Imported(tmp_path, *writes, *polled("1 [[0 7]]"), *failed, *polled("1 [[2 9]]"))
@@ -434,7 +436,7 @@ def test_another_file_is_refused_in_one_line_and_leaves_nothing(text: str, says:
     assert list((tmp_path / "store").iterdir()) == []
 
 
-def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+def test_an_import_overwrites_no_existing_run(tmp_path: Path) -> None:
     done = Imported(tmp_path, *sent(1, 7, "[3 7]"))
     with pytest.raises(HistoryError, match="exists already"):
         import_jepsen(tmp_path / "history.edn", done.out)

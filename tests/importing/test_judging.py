@@ -160,7 +160,7 @@ CASES = [
         *(ASSIGN, send(1, "[0 1]"), send(2, "[1 2]"), poll("[0 1] [1 2]", kind="fail"), polled("", process=1)),
         poll("[0 1]"),
     ),
-    # Groups: what moved between two polls may begin anywhere.
+    # Groups: a partition that moved between two polls may begin anywhere.
     case(
         "in a group a poll beyond the one before it skips what others were given",
         *(*FIVE, SUBSCRIBE, moved("K", says=poll("[1 1]")), poll("[3 3]")),
@@ -284,7 +284,7 @@ CASES = [
     case("and a place given twice", *(ASSIGN, *FIVE, polls("[2 2] [3 3]", "[3 3]")), went_back="3"),
     case("and a skip", *(ASSIGN, *FIVE, polls("[1 1]", "[4 4]")), skipped="2 3"),
     case("what goes on is well", *(ASSIGN, *FIVE, polls("[1 1]", "[2 2] [3 3]", "[4 4]"))),
-    # What was never seen assigned.
+    # Partitions that were never seen assigned.
     case(
         "what was polled before anything was seen assigned keeps its place as it is",
         *(*FIVE, poll("[1 1]"), ASSIGN, poll("[3 3]")),
@@ -354,7 +354,7 @@ CASES = [
     ),
 ]
 
-#: What needs processes that crash or never complete: each has keys and processes of its own.
+#: Cases with processes that crash or never complete: each has keys and processes of its own.
 CRASHED = [
     Case(
         "a read value whose send never completed is well (Jepsen's checker throws)",
@@ -440,7 +440,7 @@ TRANSACTIONS = [
 
 
 def judge_cases(cases: list[Case], spark: SparkSession, directory: Path, **settings: str) -> list[Sets]:
-    """What is found in each of the cases, all of which are one run."""
+    """The anomalies of each case; all cases are one run."""
     lines = [
         line.replace("C ", f"{100 + key} ", 1) if line.startswith("C ") else line
         for key, one in enumerate(cases)
@@ -474,13 +474,15 @@ def committed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.mark.parametrize("one", [*CASES, *CRASHED, *(one for one, _ in TRANSACTIONS)], ids=lambda one: one.says)
-def test_what_is_found(one: Case, judged: dict[str, Sets]) -> None:
+def test_each_case_has_exactly_its_anomalies(one: Case, judged: dict[str, Sets]) -> None:
     assert judged[one.says] == one.found
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("one", "found"), TRANSACTIONS, ids=lambda one: getattr(one, "says", ""))
-def test_what_is_found_with_read_committed(one: Case, found: Sets, committed: dict[str, Sets]) -> None:
+def test_each_transaction_case_has_exactly_its_anomalies_with_read_committed(
+    one: Case, found: Sets, committed: dict[str, Sets]
+) -> None:
     assert committed[one.says] == found
 
 
@@ -506,7 +508,7 @@ def test_a_history_that_was_read_whole_is_valid(verdict_of) -> None:
     assert all(held.met for held in verdict.preconditions)
 
 
-def test_what_is_unseen_makes_it_unknown_not_invalid(verdict_of) -> None:
+def test_an_unseen_record_makes_a_run_unknown_not_invalid(verdict_of) -> None:
     verdict = verdict_of(*sent(1, 7, "[0 7]"), *sent(1, 8, "[1 8]"), *polled("1 [[0 7]]"))
     assert (verdict.verdict, verdict.expected) == (Judgement.UNKNOWN, False)
     assert verdict.reasons[0] == (
@@ -516,7 +518,7 @@ def test_what_is_unseen_makes_it_unknown_not_invalid(verdict_of) -> None:
     assert verdict.anomalies["unseen"].examples[0]["read_to"] == 0
 
 
-def test_what_is_lost_makes_it_invalid_whatever_is_unseen(verdict_of) -> None:
+def test_a_lost_record_makes_a_run_invalid_though_others_are_unseen(verdict_of) -> None:
     verdict = verdict_of(*sent(1, 7, "[0 7]"), *sent(1, 8, "[1 8]"), *sent(1, 9, "[2 9]"), *polled("1 [[1 8]]"))
     assert verdict.verdict is Judgement.INVALID
     assert {name: (a.count, a.standing) for name, a in verdict.anomalies.items()} == {
@@ -526,7 +528,7 @@ def test_what_is_lost_makes_it_invalid_whatever_is_unseen(verdict_of) -> None:
     assert verdict.reasons[0].startswith("lost: 1 of 3 acknowledged writes were skipped by their readers; violation")
 
 
-def test_what_the_history_does_not_tell_of_the_clients_counts(verdict_of) -> None:
+def test_client_settings_given_to_the_import_count(verdict_of) -> None:
     verdict = verdict_of(*sent(1, 7, "[0 7]"), *polled("1 [[0 7] [1 7]]"), idempotence="false")
     assert verdict.anomalies["duplicated"].standing is Standing.PERMITTED
     assert verdict.summary.duplicated == 1

@@ -16,7 +16,7 @@ def test_a_crashed_process_goes_on_as_the_next_incarnation_of_its_thread() -> No
     assert [threads.thread(process) for process in (7, 0, 2)] == [(1, 2), (0, 0), (2, 0)]
 
 
-def test_where_many_crash_at_once_the_first_that_comes_back_tells() -> None:
+def test_after_many_crashes_the_first_returning_process_shows_the_number_of_threads() -> None:
     threads = Threads()
     for process in range(5):
         threads.thread(process)
@@ -77,7 +77,7 @@ def test_a_value_that_was_far_off_stays_known_when_the_others_have_come_near() -
     assert records.find(0, 6000) == 42
 
 
-def test_what_was_read_before_anyone_sent_it_can_still_be_sent() -> None:
+def test_a_value_that_was_read_before_its_send_can_still_be_sent() -> None:
     records = RecordIds()
     assert records.add(0, 7, record_id(NOBODY, 0))
     assert records.add(0, 7, 5)
