@@ -1,4 +1,4 @@
-"""What footers tell, and how a stored schema may differ from the contract."""
+"""What footers show, and how a stored schema may differ from the contract."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from harness.history.schema import FAULTS, FORMER, LATER, LOG_ENDS, TABLES
 
 
 @pytest.mark.parametrize("table", LATER)
-def test_what_may_be_lacking_is_a_column_that_may_be_null(table: str) -> None:
+def test_optional_columns_are_nullable(table: str) -> None:
     assert all(TABLES[table].field(name).nullable for name in LATER[table])
 
 

@@ -1,4 +1,4 @@
-"""Journals: what was appended can be read, whatever happened to the writer."""
+"""Journals: appended rows can be read, whatever happened to the writer."""
 
 import resource
 from collections.abc import Iterator

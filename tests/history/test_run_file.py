@@ -28,7 +28,7 @@ def run_file(**more: object) -> RunFile:
     )
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_a_run_file_is_read_back_as_written(tmp_path: Path) -> None:
     file = run_file(
         seed=7,
         state=State.RECORDED,
@@ -79,7 +79,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
         RunFile.read(tmp_path)
 
 
-def test_where_there_is_no_run_it_says_so(tmp_path: Path) -> None:
+def test_a_directory_without_a_run_says_so(tmp_path: Path) -> None:
     with pytest.raises(HistoryError, match="no run here"):
         RunFile.read(tmp_path)
 
@@ -88,7 +88,7 @@ def step(says: str, detail: str = "", met: bool = True) -> StepReport:
     return StepReport(step=says, at_ns=0, ended_ns=1, met=met, detail=detail)
 
 
-#: Two members, workers 3 and 4, and what a run that does not tell whom it killed tells of its steps.
+#: Two members, workers 3 and 4, and the steps of a run that does not record which members it killed.
 STEPS = [
     step("kill member 2", "killed process 7, in the middle of a poll"),
     step("join member 2", "started process 8"),
@@ -107,14 +107,14 @@ def test_whom_an_earlier_run_killed_its_steps_tell(tmp_path: Path) -> None:
     assert run_file(timeline=STEPS, clients=clients, killed=[]).killed == []
 
 
-def test_what_an_earlier_run_had_and_nothing_reads_is_left_out(tmp_path: Path) -> None:
+def test_a_key_of_an_earlier_run_that_nothing_reads_is_ignored(tmp_path: Path) -> None:
     run_file().write(tmp_path)
     path = tmp_path / RUN_FILE
     path.write_text(path.read_text().replace('"seed":', '"origin_monotonic_ns": 5, "seed":'))
     assert RunFile.read(tmp_path) == run_file()
 
 
-def test_who_writes_a_table_is_known_by_what_the_run_says_and_of_an_earlier_one_by_its_roles() -> None:
+def test_run_json_says_who_writes_each_table_and_roles_say_it_for_the_others() -> None:
     clients: dict[str, dict[str, object]] = {
         "ticker 1": {},
         "transactor 2": {"acks": "all"},

@@ -1,4 +1,4 @@
-"""A run that is not what was sealed is refused, and the line names the file."""
+"""A run that differs from what was sealed is refused, and the line names the file."""
 
 import json
 import shutil
@@ -83,7 +83,7 @@ def test_a_file_that_was_not_sealed_is_named(run: Path) -> None:
     assert "history/sends/other.parquet: no part of the run that was sealed" in refused(run)
 
 
-def test_what_is_made_of_a_run_is_no_part_of_it(run: Path) -> None:
+def test_files_made_from_a_run_are_not_part_of_its_seal(run: Path) -> None:
     for name in ("verdict.json", "report.html", "logs/b1.log", "anomalies/lost/part.parquet"):
         (run / name).parent.mkdir(parents=True, exist_ok=True)
         (run / name).write_text("made")

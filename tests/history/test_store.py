@@ -227,7 +227,7 @@ def sealed_in(record: RunRecord, state: State) -> Path:
 
 
 @pytest.mark.parametrize("state", [State.RUNNING, State.CRASHED, State.INTERRUPTED])
-def test_what_is_sealed_was_sent_though_its_history_is_gone(record: RunRecord, state: State) -> None:
+def test_a_sealed_run_is_not_interrupted_though_its_history_is_gone(record: RunRecord, state: State) -> None:
     sealed_in(record, state)
     rmtree(record.directory / "history")
     assert not interrupted(record.directory)

@@ -1,4 +1,4 @@
-"""One owner of a run directory: what it says of itself, without Spark."""
+"""A run directory has one owner, which knows its state, without Spark."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a run directory holds is changed whole, and through no link; whatever the locale, a file is UTF-8."""
+"""A file of a run directory is replaced as a whole, and through no link; it is UTF-8 in every locale."""
 
 import ast
 import os
