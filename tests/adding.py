@@ -51,7 +51,7 @@ The tests need:
 - if it acts in a network, in `WORST`: the strongest form, under which the harness must still reach the machine:
   `tests/nemesis/test_control.py::test_every_fault_that_lives_in_networks_is_tried`
 - if it `delays`: its name:
-  `tests/nemesis/test_catalogue.py::test_faults_that_hold_packets_or_lose_them_make_what_is_sent_late_and_copies_do_not`
+  `tests/nemesis/test_catalogue.py::test_faults_that_hold_or_lose_packets_make_traffic_late_but_copies_do_not`
 - `docs/scenarios.md`, made again (CONTRIBUTING.md):
   `tests/scenario/test_reference.py::test_the_page_is_what_the_code_says`
 

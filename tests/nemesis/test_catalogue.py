@@ -70,7 +70,7 @@ def test_a_fault_of_one_line_is_loaded_injected_recorded_and_healed(tmp_path: Pa
     ],
 )
 @pytest.mark.heavy
-def test_what_is_wrong_of_it_is_said_as_of_any_other(timeline: str, says: str, tmp_path: Path) -> None:
+def test_a_plugin_fault_gets_the_same_error_messages_as_any_other(timeline: str, says: str, tmp_path: Path) -> None:
     ran = run_toy(tmp_path, timeline)
     assert ran.returncode != 0
     assert says in ran.stderr
@@ -96,7 +96,7 @@ WORDS = {"partition", "start", "stop", "restart", "corrupt"}
 
 #: Texts that name a fault, and why they may: each is no list that a new fault would have to be added to.
 TELLS = {
-    # What older runs recorded is told by the names of then.
+    # Rows of older runs are read by the fault names of that time.
     "harness/core/faults.py": {*FAULTS},
     # An example of what may cut a replica off.
     "harness/report/anomalies.py": {"partition"},
@@ -153,6 +153,6 @@ def test_an_election_by_hand_is_no_fault_and_one_place_knows_its_kind() -> None:
     assert f"`{ELECTION}`" in cell
 
 
-def test_faults_that_hold_packets_or_lose_them_make_what_is_sent_late_and_copies_do_not() -> None:
+def test_faults_that_hold_or_lose_packets_make_traffic_late_but_copies_do_not() -> None:
     late = {name for name, fault in FAULTS.items() if fault.delays}
     assert late == {"slow", "reorder", "flaky", "corrupt", "throttle"}

@@ -161,9 +161,7 @@ def test_healing_a_throttle_throws_nothing_away(nemesis: Nemesis, shell: Namespa
     assert json.loads(rows.last("narrow")["evidence"])["healing"]["b1"]["waiting"] > 0
 
 
-def test_a_shape_that_is_applied_again_where_it_is_keeps_what_waits(
-    nemesis: Nemesis, shell: NamespaceShell, rows: Rows
-) -> None:
+def test_a_shape_applied_twice_keeps_the_waiting_packets(nemesis: Nemesis, shell: NamespaceShell, rows: Rows) -> None:
     b1, b2, _ = shell.topology.nodes
     with nemesis:
         inject(nemesis, "throttle", "narrow", target="b1", rate="8kbit")

@@ -1,4 +1,4 @@
-"""Mechanisms that act as long as a helper runs: one that died takes back what was said before."""
+"""Mechanisms that act as long as a helper runs: the death of a helper revokes the effect recorded before."""
 
 import json
 from random import Random
@@ -32,7 +32,7 @@ def nemesis(shell: FakeShell, rows: Rows) -> Nemesis:
 
 
 @pytest.mark.parametrize("kind", HELPED)
-def test_a_helper_runs_beside_what_it_helps_until_the_heal(
+def test_a_helper_runs_beside_its_mechanism_until_the_heal(
     kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
     nemesis.inject(FAULTS[kind].model_validate(HELPED[kind]), "it")
@@ -58,7 +58,7 @@ def test_a_kernel_with_netem_needs_no_helper(nemesis: Nemesis, shell: FakeShell,
 
 
 @pytest.mark.parametrize("kind", HELPED)
-def test_a_helper_that_died_takes_back_what_was_said_before(
+def test_the_death_of_a_helper_revokes_the_effect_recorded_before(
     kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
     fault = FAULTS[kind].model_validate(HELPED[kind])

@@ -92,7 +92,7 @@ def test_a_share_overtakes_and_the_others_are_late() -> None:
     assert delays.count(0.0) == pytest.approx(5000, rel=0.05)
 
 
-def test_what_is_lost_is_held_no_time() -> None:
+def test_a_lost_packet_is_not_held() -> None:
     assert held("--delay", "0.05", "--loss", "0.1").count(None) == pytest.approx(2000, rel=0.1)
 
 

@@ -10,7 +10,7 @@ HEADER = "Chain KT-x-I (1 references)\n    pkts      bytes target     prot opt i
 LEAVING = "Chain KT-x-O (1 references)\n"
 
 
-def test_rules_drop_what_arrives_and_what_leaves_in_chains_of_their_own() -> None:
+def test_rules_drop_incoming_and_outgoing_packets_in_their_own_chains() -> None:
     assert iptables.Cut(severed([B1], [B2], Plane.CONTROLLER)).apply(B1, "0123abcd") == (
         "iptables -w -t filter -nL KT-0123abcd-I >/dev/null 2>&1 || iptables-restore -w --noflush <<'RULES'\n"
         "*filter\n"
@@ -33,7 +33,7 @@ def test_a_node_has_no_rules_for_links_of_others() -> None:
     assert iptables.Cut(severed([B1], [B2])).rules(B3, "x") == []
 
 
-def test_a_share_of_what_arrives_is_lost() -> None:
+def test_a_share_of_the_incoming_packets_is_lost() -> None:
     assert iptables.Lose(0.02, Plane.REPLICATION).rules(B1, "x") == [
         "-A KT-x-I ! -i lo -p tcp -m multiport --ports 9094 -m statistic --mode random --probability 0.020000 -j DROP"
     ]
@@ -60,7 +60,7 @@ def test_packets_are_counted_by_the_link_that_lost_them() -> None:
     assert iptables.Lose(0.5).read(B1, "x", listing).packets == 20  # type: ignore[union-attr]
 
 
-def test_rules_of_which_a_chain_is_gone_are_gone() -> None:
+def test_rules_count_as_gone_if_one_chain_is_gone() -> None:
     for listing in ("", HEADER, LEAVING, f"{HEADER}{LEAVING}".replace("KT-x", "KT-y")):
         assert iptables.Cut(severed([B1], [B2])).read(B1, "x", listing) is None
         assert iptables.Lose(0.5).read(B1, "x", listing) is None

@@ -15,7 +15,7 @@ def test_a_cut_both_ways_is_a_link_each_way() -> None:
     assert severed([B1], [B2]) == {Link(B1, B2), Link(B2, B1)}
 
 
-def test_a_cut_one_way_loses_what_the_first_side_sends() -> None:
+def test_a_one_way_cut_loses_packets_sent_by_the_first_side() -> None:
     assert severed([B1], [B2, B3], Plane.REPLICATION, both_ways=False) == {
         Link(B1, B2, Plane.REPLICATION),
         Link(B1, B3, Plane.REPLICATION),

@@ -105,7 +105,7 @@ def test_of_three_nodes_the_one_without_traffic_is_named(
     assert "probed" not in json.loads(row["evidence"]), "no traffic of our own is to make up for it"
 
 
-def test_what_was_said_between_two_delays_is_of_neither(
+def test_traffic_between_two_delays_counts_for_neither(
     means: str, nemesis: Nemesis, shell: NamespaceShell, rows: Rows
 ) -> None:
     with nemesis:
@@ -172,7 +172,7 @@ def test_a_share_of_the_packets_overtakes_the_others_and_none_is_lost(
     assert facts["overtook" if means == "nfqueue" else "requeues"] > 50
 
 
-def test_what_is_held_leaves_when_it_is_due_and_healing_loses_nothing(
+def test_held_packets_leave_when_due_and_healing_loses_none(
     means: str, nemesis: Nemesis, shell: NamespaceShell, tmp_path: Path
 ) -> None:
     clean = shell.traces()

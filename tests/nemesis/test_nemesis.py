@@ -47,7 +47,7 @@ def test_every_fault_of_the_catalogue_is_tried() -> None:
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_a_fault_is_called_what_the_catalogue_calls_it(kind: str) -> None:
+def test_a_fault_has_its_name_from_the_catalogue(kind: str) -> None:
     assert kind_of(fault(kind)) == kind
 
 
@@ -72,7 +72,7 @@ def test_a_fault_is_journalled_acts_and_heals_to_nothing(
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_what_a_fault_does_and_its_sides_are_columns(kind: str, nemesis: Nemesis, rows: Rows) -> None:
+def test_the_effects_and_the_sides_of_a_fault_are_columns(kind: str, nemesis: Nemesis, rows: Rows) -> None:
     if kind in PRESUMED:
         nemesis.inject(fault(PRESUMED[kind]), "presumed")
     nemesis.inject(fault(kind), "it")
@@ -195,7 +195,7 @@ def test_counters_that_began_again_with_a_restart_take_nothing_back(
     assert rows.last("cut")["effective"]
 
 
-def test_what_cannot_be_measured_takes_nothing_back_and_proves_nothing(
+def test_a_failed_measurement_neither_revokes_nor_proves_an_effect(
     nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
     nemesis.inject(fault("partition"), "seen")
@@ -281,7 +281,7 @@ def test_nobody_waits_for_ever_for_rules_that_cannot_be_applied_again(
     assert not rows.last("cut")["effective"]
 
 
-def test_who_is_meant_is_asked_when_all_is_counted(shell: FakeShell, rows: Rows) -> None:
+def test_targets_are_resolved_after_the_counters_are_read(shell: FakeShell, rows: Rows) -> None:
     counted: list[int] = []
 
     def look() -> View:
@@ -320,7 +320,7 @@ def test_a_node_that_is_to_stay_down_stays_down(nemesis: Nemesis, shell: FakeShe
     assert shell.states[B1] is ProcessState.RUNNING
 
 
-def test_what_stays_down_is_named_by_its_nodes(nemesis: Nemesis) -> None:
+def test_pins_and_injections_resolve_to_the_nodes_that_stay_down(nemesis: Nemesis) -> None:
     nemesis.inject(fault("kill", target="b2"), "dead", pin={"old_leader": "leader"})
     assert nemesis.meant(["old_leader", "b3", "dead", "never"]) == {"old_leader": (B1,), "b3": (B3,)}
 
@@ -334,7 +334,7 @@ def test_pins_are_roles_as_they_were_before_and_nodes_that_were_hit(nemesis: Nem
 
 
 @pytest.mark.parametrize("kind", ["kill", "stop", "pause"])
-def test_healing_leaves_what_another_fault_still_holds(kind: str, nemesis: Nemesis, shell: FakeShell) -> None:
+def test_healing_leaves_a_state_that_another_fault_still_holds(kind: str, nemesis: Nemesis, shell: FakeShell) -> None:
     nemesis.inject(fault(kind), "first")
     held = shell.states[B1]
     nemesis.inject(fault(kind, target=["b1", "b2"]), "second")
@@ -345,7 +345,7 @@ def test_healing_leaves_what_another_fault_still_holds(kind: str, nemesis: Nemes
 
 
 @pytest.mark.parametrize("kind", ["kill", "stop", "pause"])
-def test_healing_the_first_leaves_what_the_second_holds(kind: str, nemesis: Nemesis, shell: FakeShell) -> None:
+def test_healing_the_first_fault_leaves_the_state_of_the_second(kind: str, nemesis: Nemesis, shell: FakeShell) -> None:
     nemesis.inject(fault(kind), "first")
     held = shell.states[B1]
     nemesis.inject(fault(kind), "second")
@@ -401,7 +401,7 @@ def test_an_injection_that_failed_is_healed_as_well(nemesis: Nemesis, shell: Fak
     assert not rows.last("cut")["effective"]
 
 
-def test_what_cannot_be_healed_keeps_nothing_else_from_being_healed(nemesis: Nemesis, shell: FakeShell) -> None:
+def test_a_failed_heal_does_not_stop_the_other_heals(nemesis: Nemesis, shell: FakeShell) -> None:
     nemesis.inject(fault("partition"), "cut")
     nemesis.inject(fault("pause", target="c1"), "asleep")
     shell.broken = True
@@ -424,10 +424,10 @@ def test_a_cut_is_being_healed_since_the_first_try(nemesis: Nemesis, shell: Fake
     assert rows.last("cut")["healing_ns"] == first < rows.last("cut")["healed_ns"]
 
 
-def test_of_a_network_that_outlives_a_dead_process_what_cannot_be_removed_is_not_healed(
+def test_a_rule_that_cannot_be_removed_is_not_healed_if_the_network_outlives_the_process(
     nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
-    """On a machine the rules are there still, whatever became of its node."""
+    """On a machine the rules stay even after the process of its node has ended."""
     shell.network_ends_with_process = False
     nemesis.inject(fault("partition"), "cut")
     shell.states[B1], shell.broken = ProcessState.EXITED, True
@@ -525,7 +525,7 @@ class SparesB2(FakeShell):
 
 @pytest.mark.parametrize("kind", ["kill", "stop", "restart", "pause"])
 @pytest.mark.parametrize("target", [("b1", "b2"), ("b2", "b1")])
-def test_what_failed_on_one_node_is_known_to_have_acted_on_the_other(
+def test_a_fault_that_failed_on_one_node_is_known_to_have_acted_on_the_other(
     kind: str, target: tuple[str, str], rows: Rows
 ) -> None:
     shell = SparesB2()
@@ -562,7 +562,7 @@ def test_a_node_that_was_started_before_another_failed_is_released(kind: str, ro
 
 
 @pytest.mark.parametrize("kind", FAULTS)
-def test_what_a_fault_did_is_in_doubt_until_it_was_measured(
+def test_the_effect_of_a_fault_is_in_doubt_until_it_is_measured(
     kind: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
     shell.packets = 0
@@ -576,7 +576,7 @@ def test_what_a_fault_did_is_in_doubt_until_it_was_measured(
     assert rows.last("it")["nodes_not_known"] == []
 
 
-def test_what_could_not_be_measured_in_the_end_stays_in_doubt(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
+def test_an_effect_that_was_never_measured_stays_in_doubt(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
     shell.packets = 0
     nemesis.inject(fault("throttle", target=("b1", "b2")), "thin")
     shell.garbled = True
@@ -692,7 +692,9 @@ def test_a_shutdown_that_had_to_be_killed_ended_its_process_all_the_same(
         ([Effect.DOES_NOT_HOLD], Effect.DOES_NOT_HOLD),
     ],
 )
-def test_what_once_did_not_hold_never_holds_again(first: list[Effect], stays: Effect, later: Effect) -> None:
+def test_an_effect_that_once_failed_never_counts_as_whole_again(
+    first: list[Effect], stays: Effect, later: Effect
+) -> None:
     record = Record()
     for n, effect in enumerate([*first, later]):
         record.add(str(n), {B1: Seen(effect)})
@@ -762,7 +764,7 @@ def test_a_second_ctrl_c_breaks_healing_off(nemesis: Nemesis) -> None:
     assert [a.name for a in nemesis.active] == ["of-b1", "of-b2", "of-b3", "asleep"]
 
 
-def test_what_cannot_be_healed_ends_no_run_and_stays_in_the_journal_as_not_healed(
+def test_a_failed_heal_ends_no_run_and_is_journalled_as_not_healed(
     nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
     with nemesis:
@@ -776,7 +778,7 @@ def test_what_cannot_be_healed_ends_no_run_and_stays_in_the_journal_as_not_heale
     assert json.loads(cut["evidence"])["healing"]["not_healed"] == "b1: network script failed: broken"
 
 
-def test_to_spare_what_nobody_knows_keeps_nothing_else_from_being_healed(nemesis: Nemesis, shell: FakeShell) -> None:
+def test_sparing_an_unknown_injection_does_not_stop_the_other_heals(nemesis: Nemesis, shell: FakeShell) -> None:
     nemesis.inject(fault("kill"), "dead")
     with pytest.raises(ClusterError, match="'never' is no injection, pinned name or node"):
         nemesis.heal_all(except_=["never"])
@@ -823,7 +825,7 @@ def test_a_stop_of_a_paused_node_lets_it_go_first(nemesis: Nemesis, shell: FakeS
         (fault("slow", delay="1s"), None, "the same traffic of b2, b3 is shaped by 'first' already"),
     ],
 )
-def test_what_cannot_be_injected_says_why_and_does_nothing(
+def test_an_impossible_injection_gives_its_reason_and_does_nothing(
     wrong: Fault, name: str | None, why: str, nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:
     nemesis.inject(fault("throttle"), "first")
@@ -840,7 +842,7 @@ def test_two_shapes_of_different_planes_go_together(nemesis: Nemesis, shell: Fak
     assert {name: len(held) for name, held in shell.left.items()} == {"b2": 2, "b3": 2}
 
 
-def test_healing_what_was_never_injected_says_what_was(nemesis: Nemesis) -> None:
+def test_healing_an_unknown_injection_lists_the_known_ones(nemesis: Nemesis) -> None:
     nemesis.inject(fault("pause"), "asleep")
     with pytest.raises(ScenarioError, match="nothing was injected as 'asleeep'; injected: asleep"):
         nemesis.heal("asleeep")

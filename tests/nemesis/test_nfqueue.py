@@ -46,7 +46,7 @@ def test_the_program_is_started_for_a_rule_that_is_new_alone() -> None:
     assert Either(netem.Delay(0.25), late).helper(B2, TAG, "") is None
 
 
-def test_where_the_rule_is_gone_nothing_is_known() -> None:
+def test_counters_are_unknown_if_the_iptables_rule_is_gone() -> None:
     assert nfqueue.Delay(1.0).read(B2, TAG, '{"released": 9, "waiting": 0, "overflowed": 0}') is None
 
 
@@ -91,7 +91,7 @@ def test_this_machine_holds_packets(shell: NamespaceShell) -> None:
 
 
 @needs_root
-def test_whoever_removes_the_rule_ends_the_program(shell: NamespaceShell) -> None:
+def test_removing_the_rule_ends_the_program_that_holds_packets(shell: NamespaceShell) -> None:
     b1, late = shell.topology.nodes[0], nfqueue.Delay(0.05)
     helper = late.helper(b1, TAG, shell.in_network_of(b1, late.apply(b1, TAG)))
     assert helper is not None
@@ -103,7 +103,7 @@ def test_whoever_removes_the_rule_ends_the_program(shell: NamespaceShell) -> Non
 
 
 @needs_root
-def test_what_there_is_no_room_for_is_counted(shell: NamespaceShell) -> None:
+def test_packets_lost_for_want_of_room_are_counted(shell: NamespaceShell) -> None:
     b1, b2, _ = shell.topology.nodes
     late = nfqueue.Delay(0.5)
     narrow = nfqueue.program("hold", TAG, "--queue", str(nfqueue.queue_of(TAG)), "--delay", "0.5", "--room", "10")

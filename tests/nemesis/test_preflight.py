@@ -65,7 +65,7 @@ def test_a_fault_that_is_added_is_named_among_those_that_need_a_feature() -> Non
     assert needed_by("tbf", {**FAULTS, "jam": Jam}) == "`throttle` and `jam` need it; `jam` at night needs it, or htb"
 
 
-def test_what_is_missing_is_named_in_the_words_of_containers_and_of_machines() -> None:
+def test_a_missing_feature_is_named_in_words_that_fit_containers_and_machines() -> None:
     (line,) = lacking([(frozenset({"iptables"}),)], without("iptables"))  # type: ignore[arg-type]
     assert line.startswith("iptables does not work in a network namespace here (iptables: ")
     assert [need for need, row in NEEDS.items() if "container" in row.missing + row.get] == []
@@ -111,13 +111,13 @@ def test_the_mechanism_of_each_form_of_a_fault_is_named(kind: str, missing: tupl
     lacks, said = Kernel(without(*missing)).report(FAULTS[kind])  # type: ignore[arg-type]
     assert lacks == []
     assert said.startswith(told)
-    # A form that acts as the simplest one does is not told of.
+    # A form that acts as the simplest one does is not mentioned.
     differs = {("slow", ()), ("flaky", ("netem",))}
     assert said.endswith("; with a correlation by nfqueue") == ((kind, missing) in differs)
     assert said == told or missing
 
 
-def test_what_cannot_act_at_all_says_so_once() -> None:
+def test_a_fault_that_cannot_act_at_all_is_reported_once() -> None:
     lacks, said = Kernel(without("netem", "nfqueue")).report(FAULTS["slow"])  # type: ignore[arg-type]
     assert [line.partition(" (")[0] for line in lacks] == ["this kernel has no netfilter queue"]
     assert said.startswith("with a correlation not at all")

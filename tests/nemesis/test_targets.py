@@ -1,4 +1,4 @@
-"""Who is meant."""
+"""Which nodes a target means."""
 
 from dataclasses import replace
 from random import Random
@@ -35,7 +35,7 @@ MEANT: dict[str, tuple[Node, ...]] = {
 
 
 @pytest.mark.parametrize("role", MEANT)
-def test_a_role_means_who_has_it(role: str) -> None:
+def test_a_role_means_the_node_that_has_it(role: str) -> None:
     assert who(role) == MEANT[role]
 
 
@@ -102,7 +102,7 @@ def test_no_pin_hides_a_role_or_a_node(name: str) -> None:
 
 
 @pytest.mark.parametrize("written", ["", [], None, 3, ["b1", ""], {"b1": 1}])
-def test_what_names_no_target_is_refused(written: object) -> None:
+def test_an_empty_or_invalid_target_is_refused(written: object) -> None:
     with pytest.raises(ValidationError, match="names no target"):
         TypeAdapter(Expression).validate_python(written)
 

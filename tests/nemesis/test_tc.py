@@ -66,13 +66,13 @@ def test_a_queue_for_all_traffic_matches_every_packet() -> None:
     [
         (40, 3_920, 32),  # Pings.
         (5535, 8_000_000, 122),  # 144 pieces of TCP, seen on a veth pair.
-        (1000, 1_500_000, 22),  # Full packets of UDP would be all one by one: it cannot be told.
+        (1000, 1_500_000, 22),  # Full packets of UDP would all count one by one: counters show no difference.
         (10_000, 5_900_000, 90),  # 100 pieces of a hundred small segments each.
         (10, 0, 10),
         (0, 0, 0),
     ],
 )
-def test_of_what_tcp_hands_down_in_pieces_each_counts_once_at_least(packets: int, size: int, one_by_one: int) -> None:
+def test_each_large_tcp_packet_counts_at_least_once(packets: int, size: int, one_by_one: int) -> None:
     counted = netem.Duplicate(0.5).read(B2, TAG, queues(packets=packets, bytes=size))
     assert counted is not None
     assert counted.facts["one_by_one"] == one_by_one
@@ -80,8 +80,8 @@ def test_of_what_tcp_hands_down_in_pieces_each_counts_once_at_least(packets: int
 
 
 @pytest.mark.parametrize("mechanism", [netem.Delay(1.0), tc.Limit(1000), iptables.Lose(0.5), nfqueue.Delay(1.0)])
-def test_what_cannot_be_listed_is_not_taken_for_removed(mechanism: Mechanism, tmp_path: Path) -> None:
-    """Of the kernel's tables: a switch that took it for done would not try again."""
+def test_a_rule_that_cannot_be_listed_does_not_count_as_removed(mechanism: Mechanism, tmp_path: Path) -> None:
+    """The kernel's tables may be locked: a switch that took the removal for done would not try again."""
     for tool in ("iptables", "iptables-save", "tc"):
         (tmp_path / tool).write_text("#!/bin/sh\nexit 4\n")
         (tmp_path / tool).chmod(0o755)
@@ -167,7 +167,7 @@ def test_packets_that_it_acted_on_are_those_held_back_or_late_or_lost(
         ),
     ],
 )
-def test_where_it_may_have_acted_uncounted_the_evidence_says_so(
+def test_the_evidence_says_if_perhaps_no_packet_was_hit(
     mechanism: netem.Reorder | netem.Duplicate | netem.Corrupt, counters: dict[str, int], says: str | None
 ) -> None:
     counted = mechanism.read(B2, TAG, queues(**counters))
@@ -190,7 +190,7 @@ def test_where_it_may_have_acted_uncounted_the_evidence_says_so(
         ([(50, 3, 4)], 0),
     ],
 )
-def test_what_netem_lets_go_at_once_overtook_what_waited_before_and_after(
+def test_packets_sent_at_once_overtook_if_others_waited_before_and_after(
     seen: list[tuple[int, int, int]], overtook: int
 ) -> None:
     listing = "\n".join(queues(packets=left, requeues=at_once, qlen=waiting) for left, at_once, waiting in seen)
@@ -207,7 +207,7 @@ def test_a_queue_that_reorders_is_gone_where_the_last_look_has_none() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [netem.Delay(1.0), netem.Reorder(0.5, 0.01)], ids=lambda m: type(m).__name__)
-def test_what_is_late_is_not_to_be_lost_as_well(mechanism: netem.Delay | netem.Reorder) -> None:
+def test_a_delay_or_reordering_that_dropped_packets_is_reported(mechanism: netem.Delay | netem.Reorder) -> None:
     counted = mechanism.read(B2, TAG, queues(packets=50, requeues=5, drops=2))
     assert counted is not None
     assert counted.wrong == "2 packets were lost, for there was no room"
@@ -255,7 +255,7 @@ def test_netem_is_taken_where_all_is_had_that_its_queue_stands_on(
 
 
 @pytest.mark.parametrize("loaded", [3, 2])
-def test_what_is_loaded_is_not_tried(loaded: int, tmp_path: Path) -> None:
+def test_kernel_modules_that_are_loaded_are_not_probed(loaded: int, tmp_path: Path) -> None:
     for module in ("sch_htb", "sch_netem", "cls_u32")[:loaded]:
         (tmp_path / module).mkdir()
     (tmp_path / "tc").write_text(f"#!/bin/sh\n: >{tmp_path}/asked\nexit 2\n")
@@ -287,8 +287,8 @@ def test_an_ingress_queue_of_the_machines_own_is_left_to_it() -> None:
 
 
 @pytest.mark.skipif(not possible(), reason="making network namespaces needs root, iproute2 and iptables")
-def test_a_throttle_is_put_there_by_four_programs_and_what_is_there_is_left_alone(tmp_path: Path) -> None:
-    """Each costs a small machine as much as all that it does."""
+def test_four_commands_set_up_a_throttle_and_leave_existing_parts_alone(tmp_path: Path) -> None:
+    """On a small machine the start of a program costs as much as its whole work."""
     for tool in ("ip", "tc"):
         real = shutil.which(tool)
         (tmp_path / tool).write_text(f'#!/bin/sh\necho {tool} "$@" >>{tmp_path}/ran\nexec {real} "$@"\n')

@@ -81,7 +81,7 @@ def test_a_rate_of_no_byte_per_second_is_a_cut(rate: object) -> None:
         ("throttle", {"rate": "10kbit"}, (frozenset({"htb", "tbf", "ifb"}),)),
     ],
 )
-def test_what_a_fault_needs_of_the_kernel(kind: str, written: dict[str, Any], needs: object) -> None:
+def test_each_fault_names_the_kernel_features_it_needs(kind: str, written: dict[str, Any], needs: object) -> None:
     assert fault(kind, **written).needs == needs
 
 
@@ -117,7 +117,7 @@ LATE, TWICE = {"delay": "1s"}, {"share": "5%"}
         ),
     ],
 )
-def test_what_one_node_cannot_be_hit_by_at_a_time(one: Any, other: Any, why: str | None) -> None:
+def test_faults_that_shape_the_same_traffic_of_a_node_clash(one: Any, other: Any, why: str | None) -> None:
     (kind, written), (other_kind, other_written) = one, other
     mine, theirs = fault(kind, **written), fault(other_kind, **other_written)
     assert mine.clashes(theirs) == theirs.clashes(mine)
