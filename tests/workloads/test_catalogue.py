@@ -52,9 +52,7 @@ def test_a_workload_of_one_line_is_loaded_planned_and_run(plan: Plan, tmp_path: 
     ("timeline", "says"),
     [("[tickle: 2]", "there is one to tickle"), ("[kill: {member: 1}]", "only the members of a group come and go")],
 )
-def test_what_it_says_of_its_own_steps_and_others_of_theirs_is_asked(
-    timeline: str, says: str, plan: Plan, tmp_path: Path
-) -> None:
+def test_each_workload_checks_its_own_steps(timeline: str, says: str, plan: Plan, tmp_path: Path) -> None:
     ran = run_toy(tmp_path, plan, timeline)
     assert ran.returncode != 0
     assert says in ran.stderr

@@ -47,7 +47,7 @@ def test_every_partition_is_read_from_its_start_to_its_end(
     assert {row["leader_epoch"] is not None for row in reads} == {True}
 
 
-def test_foreign_and_damaged_payloads_are_recorded_as_what_they_are(plan: Plan, journalled: Journalled) -> None:
+def test_foreign_and_damaged_payloads_are_recorded_as_such(plan: Plan, journalled: Journalled) -> None:
     ours = Encoder(64)(record_id(1, 7), 1)[0]
     written(plan, [ours, b"somebody else's", ours[:-1] + b"!"])
     read(plan, mock_ends(plan))
@@ -132,8 +132,8 @@ def test_a_leader_that_does_not_answer_is_asked_again(plan: Plan) -> None:
     assert ([row["complete"] for row in done.rows], done.missed) == ([True] * 4, [])
 
 
-def test_what_a_leader_has_above_the_high_watermark_is_waited_for(plan: Plan, journalled: Journalled) -> None:
-    """With acks=1 it is acknowledged, and a consumer is not given it yet."""
+def test_the_final_read_waits_until_the_high_watermark_reaches_the_log_end(plan: Plan, journalled: Journalled) -> None:
+    """With acks=1 a record above the high watermark is acknowledged, but no consumer gets it yet."""
     written(plan, Encoder(64)(0, 10))
 
     def lagging(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
@@ -150,9 +150,7 @@ def test_what_a_leader_has_above_the_high_watermark_is_waited_for(plan: Plan, jo
     assert sorted(places) == [(p, offset) for p in range(2) for offset in range(5)]
 
 
-def test_a_log_whose_high_watermark_stays_behind_its_end_is_incomplete_and_read_as_far_as_it_can_be(
-    plan: Plan, journalled: Journalled
-) -> None:
+def test_a_log_with_a_high_watermark_behind_its_end_is_incomplete_but_read(plan: Plan, journalled: Journalled) -> None:
     (topic,) = plan.topics
     written(plan, Encoder(64)(0, 10))
     ends = Ends(plan, lambda _, told: {tp: replace(end, end=9) if end.end else end for tp, end in told.items()})
@@ -170,7 +168,7 @@ def test_a_log_whose_high_watermark_stays_behind_its_end_is_incomplete_and_read_
 def test_a_log_that_never_settled_and_that_another_leads_by_now_is_incomplete_though_it_was_read_so_far(
     plan: Plan,
 ) -> None:
-    """A leader that went before its high watermark was told anew: of its successor's log nothing was read."""
+    """The leader went before it reported a new high watermark: nothing of its successor's log was read."""
     written(plan, Encoder(64)(0, 10))
 
     def gone(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
@@ -187,8 +185,8 @@ def test_a_log_that_never_settled_and_that_another_leads_by_now_is_incomplete_th
 
 
 @pytest.mark.parametrize("readable", [3, 0])
-def test_what_was_read_before_another_epoch_began_is_none_of_its_log(readable: int, plan: Plan) -> None:
-    """Where nothing was read yet, the log is that of whoever leads it then."""
+def test_records_read_before_a_new_epoch_do_not_complete_the_log_of_that_epoch(readable: int, plan: Plan) -> None:
+    """If nothing was read yet, the log of the new leader counts."""
     written(plan, Encoder(64)(0, 10))
 
     def again(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:

@@ -1,6 +1,6 @@
 """Members of a group on librdkafka's mock cluster: what is journalled around a commit, and what a kill leaves.
 
-(While it rebalances the mock cluster refuses every commit. A broker does so only while members are told theirs.)
+(While it rebalances the mock cluster refuses every commit. A broker does so only while members get their assignment.)
 """
 
 import re
@@ -94,7 +94,7 @@ def test_librdkafka_takes_the_settings_of_a_member(plan: Plan, capfd: pytest.Cap
     assert "CONFWARN" not in capfd.readouterr().err
 
 
-def test_a_member_that_commits_first_and_is_killed_has_committed_what_it_never_processed(
+def test_a_killed_member_that_commits_first_has_committed_unprocessed_records(
     plan: Plan, journalled: Journalled
 ) -> None:
     groups = Groups(rate=500, producers=1, members=1, commit="before-processing", processing=5)
@@ -104,7 +104,7 @@ def test_a_member_that_commits_first_and_is_killed_has_committed_what_it_never_p
     assert 0 < len(live(journalled)) < sum(committed.values())
 
 
-def test_a_member_that_commits_last_and_is_killed_has_processed_what_it_never_committed(
+def test_a_killed_member_that_commits_last_has_processed_uncommitted_records(
     plan: Plan, journalled: Journalled
 ) -> None:
     with begun(Groups(rate=500, producers=1, members=1, processing=5), plan) as workload:
@@ -121,7 +121,7 @@ def test_a_member_that_is_never_in_the_middle_of_a_poll_is_killed_all_the_same(p
 def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
     with begun(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
         member = workload.workers[1]
-        # It ends while it is waited for: what it is told is no command.
+        # It ends while the test waits for it, for this line is no command.
         member.say("no command")
         with pytest.raises(ClusterError, match=r"ended before it was killed: consumer 2 died \(exit status 1\)"):
             members.kill(workload, 1)
@@ -132,7 +132,7 @@ def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
 
 
 def test_a_member_that_had_to_be_killed_at_the_end_is_reported_as_one_that_died(plan: Plan) -> None:
-    """What it had committed and not processed, Kafka did not lose."""
+    """Kafka did not lose the records that the member had committed and not processed."""
     with begun(Groups(rate=100, producers=1, members=2, commit="before-processing"), plan) as workload:
         hangs = workload.workers[1]
         psutil.Process(hangs.pid).suspend()
@@ -149,7 +149,7 @@ def test_a_member_that_another_kills_while_the_step_waits_was_not_killed_by_it(p
         assert workload.killed == frozenset()
 
 
-def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Plan, journalled: Journalled) -> None:
+def test_the_next_incarnation_of_a_killed_member_processes_its_records(plan: Plan, journalled: Journalled) -> None:
     groups = Groups(rate=500, producers=1, members=2, processing=0.05)
     with begun(groups, plan) as workload:
         wait_until_both_process(journalled)
@@ -168,7 +168,7 @@ def test_what_a_killed_member_had_is_processed_by_its_next_incarnation(plan: Pla
     assert {row["incarnation"] for row in journalled("positions").to_pylist() if row["reader"] == 2} == {0, 1}
 
 
-def test_what_a_killed_member_had_is_processed_before_all_is_over(plan: Plan, journalled: Journalled) -> None:
+def test_records_of_a_killed_member_are_processed_before_the_workload_ends(plan: Plan, journalled: Journalled) -> None:
     groups = Groups(rate=500, producers=1, members=2, processing=0.05, session_timeout_ms=6000)
     with begun(groups, plan) as workload:
         wait_until_both_process(journalled)
@@ -179,7 +179,7 @@ def test_what_a_killed_member_had_is_processed_before_all_is_over(plan: Plan, jo
 
 
 @pytest.mark.parametrize("commit", ["before-processing", "after-processing"])
-def test_a_member_that_leaves_has_processed_what_it_committed_and_committed_what_it_processed(
+def test_a_member_that_leaves_has_processed_exactly_the_records_it_committed(
     commit: str, plan: Plan, journalled: Journalled
 ) -> None:
     with begun(Groups(rate=500, producers=1, members=2, commit=commit, processing=0.05), plan) as workload:
@@ -213,8 +213,8 @@ def test_only_members_that_are_there_go_and_only_those_that_went_come(plan: Plan
 
 
 class Scripted:
-    """A consumer of one partition that hands out what it is given, and answers commits as it is told; ``hangs``: that
-    are waited for, never before ``over``."""
+    """A consumer of one partition that follows a script of polls and of answers to commits. ``hangs``: a commit that
+    the member waits for is never answered before ``over``."""
 
     def __init__(self, config: dict) -> None:
         self.polls: list[list[Polled]] = []
@@ -272,7 +272,7 @@ class Scripted:
 
 
 class Polled:
-    """What a poll brings: a record at ``offset``, or with ``error`` what is told there."""
+    """The result of a poll: a record at ``offset``, or an ``error`` at that offset."""
 
     def __init__(self, offset: int, error: KafkaError | None = None, *, epoch: int = 0, partition: int = 0) -> None:
         self.offset, self.error = lambda: offset, lambda: error
@@ -344,9 +344,7 @@ def test_nothing_is_processed_until_its_commit_was_answered(plan: Plan, journall
     ]
 
 
-def test_no_rebalance_comes_between_the_answer_to_a_commit_and_what_it_is_for(
-    plan: Plan, journalled: Journalled
-) -> None:
+def test_no_rebalance_comes_between_a_commit_answer_and_the_processing(plan: Plan, journalled: Journalled) -> None:
     with member(plan) as (consuming, consumer, _):
         consumer.polls = [[Polled(0)], []]
         consuming.step(0)
@@ -357,7 +355,7 @@ def test_no_rebalance_comes_between_the_answer_to_a_commit_and_what_it_is_for(
 
 
 @pytest.mark.parametrize("log_start", [7, 0, None])
-def test_who_begins_where_the_log_begins_is_recorded_there(
+def test_a_member_that_begins_at_the_log_start_is_recorded_there(
     log_start: int | None, plan: Plan, journalled: Journalled
 ) -> None:
     with member(plan) as (consuming, consumer, _):
@@ -372,7 +370,7 @@ def test_who_begins_where_the_log_begins_is_recorded_there(
 
 
 @pytest.mark.parametrize("commits_first", [True, False])
-def test_what_a_commit_asks_for_and_what_was_assigned_is_journalled_before_it_is_asked(
+def test_assignments_and_commits_are_journalled_before_the_commit_is_sent(
     commits_first: bool, plan: Plan, journalled: Journalled
 ) -> None:
     with member(plan, commits_first=commits_first) as (consuming, consumer, _):
@@ -420,7 +418,7 @@ def test_a_position_behind_markers_has_no_epoch_to_be_checked_by(plan: Plan) -> 
     assert consumer.assigned[-2:] == [(3, None), (OFFSET_BEGINNING, None)]
 
 
-def test_what_was_held_back_is_dropped_with_its_partition(plan: Plan, journalled: Journalled) -> None:
+def test_records_held_back_are_dropped_when_their_partition_is_revoked(plan: Plan, journalled: Journalled) -> None:
     with member(plan) as (consuming, consumer, worked):
         consumer.polls, consumer.refused = [[Polled(0), Polled(1)], []], [True]
         consuming.step(0)
@@ -433,7 +431,7 @@ def test_what_was_held_back_is_dropped_with_its_partition(plan: Plan, journalled
 def test_nothing_that_came_before_a_rebalance_is_kept_for_a_partition_that_it_took(
     commits_first: bool, plan: Plan, journalled: Journalled
 ) -> None:
-    """A member that gets the partition back would commit what it was given of it before."""
+    """A member that gets the partition back would commit records that it got before the rebalance."""
     lost, kept = TopicPartition("t", 0), TopicPartition("t", 1)
     with member(plan, commits_first=commits_first) as (consuming, consumer, _):
         consumer.on_assign(consumer, [lost, kept])
@@ -455,8 +453,8 @@ def test_a_member_has_caught_up_with_nothing_while_the_group_rebalances(plan: Pl
         assert consuming.caught_up()
 
 
-def test_what_is_read_is_stamped_when_it_comes(plan: Plan) -> None:
-    """A poll waits for one record, not for a batch to fill or for its time to be over."""
+def test_a_record_is_stamped_when_it_arrives(plan: Plan) -> None:
+    """A poll returns with the first record; it does not wait for a full batch or for its timeout."""
     waited: list[float] = []
     with member(plan, commits_first=False) as (consuming, consumer, _):
         poll = consumer.poll

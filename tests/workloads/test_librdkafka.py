@@ -36,7 +36,7 @@ def test_the_table_is_that_of_the_library(tmp_path: Path) -> None:
     assert listed(tmp_path / "properties.md") == SETTINGS
 
 
-def test_what_is_relied_on_is_known() -> None:
+def test_the_table_has_every_setting_the_harness_relies_on() -> None:
     assert SETTINGS.keys() >= RELIED_ON
 
 
@@ -54,12 +54,12 @@ def test_a_default_is_known_under_either_name(key: str, value: int | str | bool,
     assert is_default(key, value) is default
 
 
-def test_an_alias_is_one_setting_with_what_it_is_an_alias_of() -> None:
+def test_an_alias_and_its_setting_are_one_setting() -> None:
     assert main_name("acks") == main_name("request.required.acks") == "request.required.acks"
     assert main_name("debug") == "debug"
 
 
-def test_producers_and_consumers_are_given_what_is_theirs() -> None:
+def test_producers_and_consumers_get_only_their_own_settings() -> None:
     config = {"debug": "msg", "sticky.partitioning.linger.ms": 20, "fetch.max.bytes": 60_000_000}
     assert settings_for("P", config) == {"debug": "msg", "sticky.partitioning.linger.ms": 20}
     assert settings_for("C", config) == {"debug": "msg", "fetch.max.bytes": 60_000_000}
@@ -79,7 +79,9 @@ def test_producers_and_consumers_are_given_what_is_theirs() -> None:
     ],
     ids=str,
 )
-def test_what_librdkafka_does_not_take_is_said_in_its_words(config: dict[str, int | str], says: list[str]) -> None:
+def test_a_setting_that_librdkafka_refuses_is_reported_in_its_words(
+    config: dict[str, int | str], says: list[str]
+) -> None:
     found = list(refused(config, PRODUCERS, CONSUMERS))
     assert len(found) == len(says)
     assert all(part in line for part, line in zip(says, found, strict=True))

@@ -92,7 +92,7 @@ def test_an_unknown_error_is_indeterminate() -> None:
     assert reported(4711, "all", AT_ONCE) is Outcome.INFO
 
 
-def test_what_produce_itself_refuses_was_never_sent() -> None:
+def test_a_record_that_produce_itself_refuses_was_never_sent() -> None:
     assert refused("all") is Outcome.FAIL
     assert refused("1") is Outcome.FAIL
     assert refused("0") is Outcome.INFO
@@ -153,7 +153,7 @@ def test_a_record_that_was_sent_and_is_purged_while_it_waits_to_be_sent_again_ma
     assert reported(error.code(), settings.acks, AT_ONCE) is Outcome.INFO
 
 
-def test_an_aborted_transaction_purges_what_was_sent_unasked(scripted: Scripted) -> None:
+def test_an_aborted_transaction_purges_records_that_were_already_sent(scripted: Scripted) -> None:
     scripted.topic("t", 2)
     sender = Watched(transactor_config(Queue(), scripted.bootstrap, "test", 64, "id", 30_000))
     sender.producer.init_transactions(30)

@@ -62,7 +62,7 @@ def test_a_full_queue_holds_the_producer_back_and_is_no_outcome(plan: Plan, jour
         assert all(earlier < later for earlier, later in pairwise(offsets))
 
 
-def test_what_produce_itself_refuses_can_never_appear(plan: Plan, journalled: Journalled) -> None:
+def test_a_record_refused_by_produce_can_never_appear(plan: Plan, journalled: Journalled) -> None:
     (topic,) = plan.topics
     with producing(plan, partitions=[(topic, 0), (topic, 99)]) as (producer, _):
         # The number of partitions is known once something was delivered.

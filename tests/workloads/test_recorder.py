@@ -114,7 +114,7 @@ def test_keys_are_recorded_by_name(tmp_path: Path) -> None:
     assert [row["key"] for row in sends.flushed()] == ["k1", "k0"]
 
 
-def test_the_tally_is_what_was_flushed(sends: Sends) -> None:
+def test_the_tally_counts_flushed_rows(sends: Sends) -> None:
     sends.invoked(0, 0, 0)
     sends.recorder.delivered(np.array([0]), [5], at_ns=20)
     assert (sends.recorder.tally.sent, sends.recorder.tally.last_ack_ns) == (0, None)
@@ -138,7 +138,7 @@ def test_of_each_partition_that_was_written_to_the_last_acknowledgement_is_count
     ("key", "told"),
     [(None, None), (b"", ""), (b"key-1", "key-1"), ("schlüssel".encode(), "schlüssel"), (b"\xffa\n", "\\xffa\n")],
 )
-def test_the_key_of_what_was_read_is_recorded_and_of_bytes_that_are_no_text_each_byte(
+def test_the_key_of_a_read_record_is_recorded_even_if_it_is_no_text(
     key: bytes | None, told: str | None, tmp_path: Path
 ) -> None:
     path = tmp_path / "reads.1.arrows"

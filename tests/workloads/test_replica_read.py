@@ -44,7 +44,7 @@ def replicas_read(plan: Plan, broker: int, topic: str, log_end: int, within: flo
     )
 
 
-def test_what_a_broker_gave_is_of_its_replica_and_an_empty_log_or_one_without_an_end_is_not_read(
+def test_records_of_a_broker_count_for_its_replica_and_logs_without_records_are_not_read(
     plan: Plan, journalled: Journalled
 ) -> None:
     topic, leader = written(plan)
@@ -54,7 +54,7 @@ def test_what_a_broker_gave_is_of_its_replica_and_an_empty_log_or_one_without_an
     assert {(row["reader"], row["phase"], row["intact"]) for row in reads} == {(1000 + leader, "replica", True)}
 
 
-def test_where_the_leader_answered_in_its_followers_place_it_is_said_so(plan: Plan) -> None:
+def test_an_answer_from_the_leader_in_place_of_its_follower_is_reported(plan: Plan) -> None:
     topic, leader = written(plan)
     follower = leader % 3 + 1
     [line] = replicas_read(plan, follower, topic, RECORDS)

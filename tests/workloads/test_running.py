@@ -315,7 +315,7 @@ def test_acks_0_acknowledges_nothing(plan: Plan) -> None:
     assert counts.indeterminate == counts.sent
 
 
-def test_consumers_read_what_brokers_may_append_after_the_last_send_of_acks_0(plan: Plan) -> None:
+def test_finish_with_acks_0_waits_for_records_that_brokers_may_still_append(plan: Plan) -> None:
     with begun(Queue(rate=1000, producers=1, consumers=1, acks="0"), plan) as workload:
         wait_for(workload.counts, "100 indeterminate", 60, good=lambda counts: counts.indeterminate >= 100)
         (waits,) = {worker.spec.append_delay_s for worker in workload.workers if worker.spec.writes}
@@ -332,7 +332,7 @@ def test_with_other_acks_nothing_is_on_its_way_that_nobody_answers_for(plan: Pla
 def test_a_consumer_whose_position_is_gone_seeks_to_the_log_start_and_says_so(
     plan: Plan, journalled: Journalled
 ) -> None:
-    """The mock cluster keeps at most 5 MiB of a partition: what a stopped consumer has not read goes out of reach."""
+    """The mock cluster keeps at most 5 MiB of a partition: records that a stopped consumer has not read are deleted."""
     queue = Queue(producers=1, consumers=1, record_size=100_000, rate=1500, batch_size=1_000_000)
     with begun(queue, plan) as workload:
         wait_for(workload.counts, "records read", 60, good=lambda counts: counts.read > 0)

@@ -64,7 +64,7 @@ def test_message_timeout_is_another_name_of_delivery_timeout() -> None:
         ({"consumer": 1}, "Extra inputs"),
     ],
 )
-def test_what_contradicts_itself_or_does_not_exist_is_refused(given: dict[str, Any], told: str) -> None:
+def test_contradictory_or_unknown_settings_are_refused(given: dict[str, Any], told: str) -> None:
     with pytest.raises(ValidationError, match=told):
         Queue.model_validate(given)
 

@@ -1,4 +1,4 @@
-"""Awaiting that every log is stable to its end, and what is journalled of it."""
+"""Awaiting that every log is stable to its end, and the journal of it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +24,7 @@ Journalled = Callable[[str], pa.Table]
 
 
 def answers(*rounds: tuple[Ends, Ends]) -> Callable[[IsolationLevel], Ends]:
-    """The last stable offsets and the high watermarks that are told, round by round, the last one for ever."""
+    """The last stable offsets and high watermarks that the leaders report, round by round; the last round repeats."""
     told = [one for both in rounds for one in both]
 
     def ask(_: IsolationLevel) -> Ends:
@@ -88,9 +88,7 @@ def test_without_a_client_no_log_is_known_to_be_stable(plan: Plan, journalled: J
 
 
 @pytest.mark.parametrize("beyond", [0, 1])
-def test_a_run_names_the_logs_of_which_nobody_reported_whether_they_are_stable(
-    beyond: int, plan: Plan, tmp_path: Path
-) -> None:
+def test_a_run_names_the_logs_whose_stability_nobody_reported(beyond: int, plan: Plan, tmp_path: Path) -> None:
     record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
     cluster: Any = SimpleNamespace(bootstrap=plan.bootstrap)
     nobody: Any = None

@@ -85,7 +85,9 @@ def test_a_killed_producer_is_replaced_and_its_numbers_are_never_used_again(plan
         ("abort", False, False, Outcome.INFO),
     ],
 )
-def test_what_is_known_of_a_transaction(intent: str, commit_invoked: bool, succeeded: bool, expected: Outcome) -> None:
+def test_the_outcome_of_a_transaction_follows_from_its_intent_and_its_calls(
+    intent: str, commit_invoked: bool, succeeded: bool, expected: Outcome
+) -> None:
     assert outcome(intent, commit_invoked, succeeded) is expected
 
 
@@ -153,7 +155,7 @@ class Scripted:
     ],
     ids=str,
 )
-def test_what_is_done_after_an_error(
+def test_each_error_of_a_transaction_has_its_own_next_call(
     errors: dict, aborted: float, says: list[str], expected: tuple, plan: Plan, journalled: Journalled
 ) -> None:
     workload = Transactions(rate=None, records=3, aborted=aborted, producers=1, consumers=0)
