@@ -50,7 +50,7 @@ def test_the_validators_of_its_settings_hold() -> None:
 
 
 @pytest.mark.parametrize("says", [{"bell": "ring"}, {"colours": ["red"]}], ids=lambda says: next(iter(says)))
-def test_a_cluster_that_says_what_only_the_toy_knows_is_the_toys(says: dict[str, object]) -> None:
+def test_a_cluster_with_a_key_of_the_toy_provider_belongs_to_it(says: dict[str, object]) -> None:
     cluster = composed(TOYS).model_validate(says)
     assert isinstance(provider_of(cluster, TOYS), Toy)
 
@@ -101,7 +101,7 @@ def test_a_run_asks_the_provider_first_and_starts_nothing_where_something_lacks(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_brings_up_what_the_scenario_says_where_the_run_is_kept(tmp_path: Path) -> None:
+def test_a_run_brings_up_the_cluster_of_its_scenario_with_the_runs_directory(tmp_path: Path) -> None:
     toy, shown = Toy(), io.StringIO()
     scenario = Scenario(name="story", cluster={"brokers": 5})
     with pytest.raises(ClusterError, match="the toy is broken"):
@@ -116,7 +116,7 @@ def test_a_run_brings_up_what_the_scenario_says_where_the_run_is_kept(tmp_path: 
 
 
 @pytest.mark.parametrize(("lacks", "code", "mark"), [("", 0, "ok"), ("no toy", codes.CANNOT_RUN, "MISSING")])
-def test_doctor_tells_what_it_finds(lacks: str, code: int, mark: str, kafka_trial: Invoke) -> None:
+def test_doctor_prints_its_findings(lacks: str, code: int, mark: str, kafka_trial: Invoke) -> None:
     done = kafka_trial("doctor", backends=Backends(providers=lambda: {"toy": ProviderRow(ToySpec, lambda: Toy(lacks))}))
     assert done.code == code
     assert done.out.splitlines()[1:] == [

@@ -104,7 +104,7 @@ def test_all_that_is_over_is_removed_and_nothing_else(engine: Engine) -> None:
     ]
 
 
-def test_what_is_going_is_removed_by_force_alone(engine: Engine) -> None:
+def test_a_run_still_in_progress_is_removed_only_with_force(engine: Engine) -> None:
     with pytest.raises(ScenarioError, match="still going; --force"):
         cleanup("going/1", engine)  # type: ignore[arg-type]
     assert engine.removed == []
@@ -112,7 +112,7 @@ def test_what_is_going_is_removed_by_force_alone(engine: Engine) -> None:
     assert engine.removed == ["kt-a-b1"]
 
 
-def test_what_is_foreign_is_not_removed_by_force(engine: Engine) -> None:
+def test_force_does_not_remove_containers_of_others(engine: Engine) -> None:
     cleanup("over/1", engine, force=True)  # type: ignore[arg-type]
     assert engine.removed == ["kt-b-b1"]
 

@@ -73,7 +73,7 @@ def test_a_user_who_may_not_talk_to_the_engine_is_reported(tmp_path: Path, nobod
 
 
 @pytest.mark.parametrize("host", ["tcp://127.0.0.1:1", "tcp://x:y", "nonsense"])
-def test_an_engine_that_does_not_answer_is_named_by_what_chose_it(host: str) -> None:
+def test_an_engine_that_does_not_answer_is_named_with_the_setting_that_chose_it(host: str) -> None:
     with pytest.raises(EnvironmentLacks) as lacks:
         connect({"DOCKER_HOST": host})
     assert str(lacks.value).startswith(f"no Docker engine answers at DOCKER_HOST={host} (")

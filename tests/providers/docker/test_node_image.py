@@ -58,7 +58,7 @@ def test_an_image_with_a_known_layout_is_a_node(folder: str) -> None:
         ("lacks rm\nlacks java\n", "has no rm and no java"),
     ],
 )
-def test_any_other_image_is_refused_in_a_line_that_says_what_one_must_have(said: str, why: str) -> None:
+def test_an_unfit_image_is_refused_in_one_line_with_the_requirements(said: str, why: str) -> None:
     with pytest.raises(EnvironmentLacks) as refused:
         looked_into(said, "mine:1")
     assert str(refused.value) == (

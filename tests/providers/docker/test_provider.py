@@ -155,7 +155,7 @@ class WithoutImages(KernelWithoutNetem):
 NETEM, IPTABLES = frozenset({"netem"}), frozenset({"iptables"})
 
 
-def test_a_machine_is_refused_for_what_its_kernel_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_is_refused_if_its_kernel_lacks_a_needed_feature(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_TRIAL_CLIENTS", "published")
     engine = KernelWithoutNetem()
     with pytest.raises(NoMeans) as refused:
@@ -167,7 +167,7 @@ def test_a_machine_is_refused_for_what_its_kernel_lacks(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("needs", [[], [()], [(IPTABLES,)], [(NETEM, IPTABLES)]])
-def test_a_machine_that_lacks_what_no_fault_needs_is_not_refused(
+def test_a_machine_is_not_refused_for_features_that_no_fault_needs(
     needs: list[Needs], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KAFKA_TRIAL_CLIENTS", "published")
@@ -195,7 +195,9 @@ def test_a_run_that_waits_for_an_image_says_so(tmp_path: Path, monkeypatch: pyte
         ("somebody/kafka:4.3.1", ["pulling the image somebody/kafka:4.3.1, which is kept"]),
     ],
 )
-def test_so_does_who_looks_at_a_machine(image: str | None, waits: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_waits_for_an_image_says_so(
+    image: str | None, waits: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KAFKA_TRIAL_IMAGES", "registry")
     monkeypatch.delenv("KAFKA_TRIAL_CLIENTS", raising=False)
     docker, said = Docker(lambda: cast(DockerClient, WithoutImages())), list[str]()
@@ -243,7 +245,7 @@ def test_a_full_disk_is_noted_and_the_cluster_is_removed(tmp_path: Path) -> None
     assert "the last line" in (tmp_path / "b2.log").read_text()
 
 
-def test_where_no_container_can_be_listed_the_cluster_is_removed_all_the_same(tmp_path: Path) -> None:
+def test_the_cluster_is_removed_even_if_no_container_can_be_listed(tmp_path: Path) -> None:
     engine, notes = FakeEngine(cannot_list=NoConnection("read timed out")), list[str]()
     with released(engine.client, RUN, tmp_path, notes.append):
         pass
@@ -252,7 +254,7 @@ def test_where_no_container_can_be_listed_the_cluster_is_removed_all_the_same(tm
 
 
 @pytest.mark.parametrize("interrupts", [KeyboardInterrupt(), RuntimeError("a defect")], ids=["interrupt", "defect"])
-def test_what_breaks_off_the_keeping_of_logs_goes_on_when_the_cluster_is_removed(
+def test_an_interrupt_or_defect_while_storing_logs_is_raised_after_the_cluster_is_removed(
     interrupts: BaseException, tmp_path: Path
 ) -> None:
     engine, notes = FakeEngine(interrupts), list[str]()

@@ -47,17 +47,17 @@ def saying(word: str) -> Iterator[int]:
             thread.join()
 
 
-def test_who_sends_the_word_is_reached() -> None:
+def test_a_server_that_sends_the_word_counts_as_reached() -> None:
     with saying("word") as port:
         assert answers("127.0.0.1", port, "word", within=10)
 
 
-def test_who_sends_another_word_is_somebody_else() -> None:
+def test_a_server_that_sends_another_word_does_not_count_as_reached() -> None:
     with saying("another") as port:
         assert not answers("127.0.0.1", port, "word", within=0)
 
 
-def test_where_nobody_listens_nobody_is_reached() -> None:
+def test_a_port_without_a_listener_does_not_count_as_reached() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     assert not answers("127.0.0.1", port, "word", within=0)

@@ -36,7 +36,7 @@ def engine(*there: str, **digests: str) -> DockerClient:
     return cast(DockerClient, SimpleNamespace(images=SimpleNamespace(get_registry_data=look, list=found, get=get)))
 
 
-def test_where_nothing_is_said_a_registry_is_asked_before_a_base_is_made() -> None:
+def test_the_default_asks_a_registry_before_building_a_base() -> None:
     assert sources(None, {}) == Sources((Source.REGISTRY, Source.BUILD), None)
 
 
@@ -71,12 +71,12 @@ def test_a_base_of_a_registry_is_pinned_by_its_digest() -> None:
     assert chosen(client, Sources(mirror="mirror:5000"), missing=["mmdebstrap"]) == f"{BASE}@sha256:1234"
 
 
-def test_where_no_registry_answers_a_base_is_made_here() -> None:
+def test_a_base_is_built_here_if_no_registry_answers() -> None:
     assert chosen(engine(), Sources(), missing=[]) is None
     assert chosen(engine(**{BASE: "sha256:1234"}), Sources((Source.BUILD,), "mirror:5000"), missing=[]) is None
 
 
-def test_where_neither_is_possible_the_error_says_what_would_help() -> None:
+def test_the_error_names_both_remedies_if_no_base_can_be_had() -> None:
     with pytest.raises(EnvironmentLacks) as refused:
         chosen(engine(), Sources(mirror="mirror:5000"), missing=["mmdebstrap", "debian-archive-keyring"])
     assert str(refused.value) == (
@@ -90,7 +90,7 @@ def test_a_registry_that_is_asked_for_is_not_replaced() -> None:
         chosen(engine(), Sources((Source.REGISTRY,)), missing=[])
 
 
-def test_doctor_says_what_images_would_be_built_from() -> None:
+def test_doctor_names_the_source_of_images() -> None:
     wanted = Sources((Source.REGISTRY,), "mirror:5000")
     found = images(engine(**{BASE: "sha256:1234"}), wanted)
     assert (found.good, found.detail) == (True, f"built from {BASE}@sha256:1234; there: none yet")
@@ -101,7 +101,7 @@ def test_doctor_says_what_images_would_be_built_from() -> None:
     )
 
 
-def test_doctor_takes_no_image_of_before_for_what_images_are_built_on() -> None:
+def test_doctor_does_not_take_an_old_image_for_the_base() -> None:
     wanted = Sources((Source.REGISTRY,))
     asked: list[str] = []
     client = engine("kafka-trial/kafka:2.3.1-registry-00000000")

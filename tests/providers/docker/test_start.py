@@ -60,6 +60,6 @@ def test_a_controller_with_an_older_protocol_is_formatted_by_kafka(home: Path) -
     assert started(home, "controller", CLUSTER_ID="abc") == FORMATTED_BY_KAFKA
 
 
-def test_where_zookeeper_has_the_cluster_nothing_is_formatted(home: Path) -> None:
+def test_a_zookeeper_cluster_formats_no_storage(home: Path) -> None:
     assert started(home, "broker") == ["kafka.Kafka"]
     assert not (home / "data" / "kafka").exists()

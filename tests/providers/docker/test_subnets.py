@@ -29,7 +29,7 @@ def test_a_zookeeper_cluster_has_no_controllers() -> None:
     assert [n.name for n in nodes.nodes] == ["b1", "b2", "b3", "b4", "z1", "z2", "z3"]
 
 
-def test_published_ports_are_what_clients_bootstrap_from() -> None:
+def test_clients_bootstrap_from_published_ports() -> None:
     ports = iter([40001, 40002, 40003])
     nodes = topology(ClusterSpec(), SUBNET, lambda: next(ports))
     assert nodes.bootstrap == "127.0.0.1:40001,127.0.0.1:40002,127.0.0.1:40003"
@@ -60,7 +60,7 @@ def test_a_port_that_is_listened_on_or_a_dead_node_has_is_passed_over() -> None:
         assert next(free_ports([second], start=77)) == third
 
 
-def test_where_no_port_is_left_it_says_so() -> None:
+def test_a_range_without_a_free_port_is_reported() -> None:
     with pytest.raises(EnvironmentLacks, match="no free port is left in 20000 – 29999"):
         next(free_ports(range(20_000, 30_000), start=0))
 

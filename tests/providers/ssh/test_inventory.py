@@ -24,7 +24,7 @@ def inventory(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_an_inventory_says_what_its_hosts_have_in_common(tmp_path: Path) -> None:
+def test_defaults_of_an_inventory_apply_to_all_its_hosts(tmp_path: Path) -> None:
     path = inventory(
         tmp_path,
         "known_hosts: keys/known\n"
@@ -106,7 +106,7 @@ def test_an_inventory_says_what_its_hosts_have_in_common(tmp_path: Path) -> None
         ("hosts: [{address: a}]\ndefaults: [a]", ":2: defaults: should be a mapping of keys to values"),
     ],
 )
-def test_what_is_wrong_with_one_is_a_line_that_tells_where(text: str, says: str, tmp_path: Path) -> None:
+def test_an_error_in_an_inventory_is_one_line_with_its_place(text: str, says: str, tmp_path: Path) -> None:
     path = inventory(tmp_path, text)
     with pytest.raises(ScenarioError) as told:
         read_inventory(path)

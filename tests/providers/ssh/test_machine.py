@@ -53,8 +53,8 @@ def test_a_script_prints_and_fails_as_one_in_a_container_does(machine: Machine) 
     assert machine.run("echo it goes on", "try") == "it goes on\n"
 
 
-def test_what_stands_in_a_script_is_no_more_than_a_script(machine: Machine, tmp_path: Path) -> None:
-    """Nothing of it reaches the shell that reads it: neither quotes nor the mark that ends an answer."""
+def test_quotes_and_commands_in_a_script_do_not_reach_the_outer_shell(machine: Machine, tmp_path: Path) -> None:
+    """Neither quotes nor the mark that ends an answer reach the shell that reads the script."""
     said = machine.run("cat <<'END'\n'; touch " + str(tmp_path / "pwned") + "; '\n$(id) `id` \\ \"\nEND\n", "try")
     assert said == f"'; touch {tmp_path / 'pwned'}; '\n$(id) `id` \\ \"\n"
     assert not (tmp_path / "pwned").exists()
@@ -67,7 +67,7 @@ def test_one_connection_is_kept_and_one_shell_for_scripts_one_after_the_other(ma
 
 
 def test_scripts_at_once_share_the_connection(machine: Machine, lab: Lab) -> None:
-    """Each of six goes on when all have come: one after the other they would wait for ever."""
+    """Each of the six scripts waits until all have started: one after the other they would wait for ever."""
     machine.run(":", "try")
     meet = f"cd {lab.directory}\nmkdir -p met\n: >met/$$.$1\nuntil [ $(ls met | wc -l) = 6 ]; do sleep 0.02; done\n"
     with ThreadPoolExecutor(6) as pool:
@@ -84,7 +84,7 @@ def test_a_broken_connection_is_made_anew(machine: Machine, lab: Lab) -> None:
     assert lab.server.connections == 2
 
 
-def test_one_that_breaks_in_the_middle_is_made_anew_only_for_what_may_run_twice(machine: Machine, lab: Lab) -> None:
+def test_a_broken_connection_is_renewed_only_for_scripts_that_may_run_twice(machine: Machine, lab: Lab) -> None:
     count = lab.directory / "count"
 
     def drop_when(written: str) -> threading.Thread:
@@ -117,8 +117,8 @@ def test_one_that_breaks_in_the_middle_is_made_anew_only_for_what_may_run_twice(
     count.write_text("y\ny\n")  # the script that nobody awaits ends, too
 
 
-def test_what_a_users_shell_prints_first_is_nobodys_answer(machine: Machine, lab: Lab) -> None:
-    """A .bashrc that greets, also whom sshd runs one command for."""
+def test_a_greeting_of_the_users_shell_is_not_read_as_an_answer(machine: Machine, lab: Lab) -> None:
+    """A .bashrc that greets also when sshd runs only one command."""
     lab.server.greeting = "Welcome to m1\n0\nrunning"
     assert machine.run("echo one", "try") == "one\n"
     assert b"".join(machine.read("echo a log", "read its log")) == b"a log\n"
@@ -293,7 +293,7 @@ class Slow(Machine):
 
 
 @pytest.mark.parametrize("kind", [Machine, Slow], ids=["the shell is told to begin", "sudo ends before that"])
-def test_who_is_not_root_is_said_so(lab: Lab, kind: type[Machine]) -> None:
+def test_a_user_who_cannot_become_root_is_reported(lab: Lab, kind: type[Machine]) -> None:
     lab.knows()
     shells = lab.directory / "bin"
     shells.mkdir()
@@ -314,7 +314,7 @@ def bundle_of(path: Path, size: int) -> Bundle:
     return Bundle(path, "4.3.1", hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def test_kafka_is_copied_once_and_goes_on_where_it_broke_off(machine: Machine, lab: Lab) -> None:
+def test_kafka_is_copied_once_and_a_broken_copy_continues(machine: Machine, lab: Lab) -> None:
     bundle = bundle_of(lab.directory / "kafka.tar", 3_000_000)
     told: list[str] = []
     lab.server.limit = 1_000_000

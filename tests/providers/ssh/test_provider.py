@@ -57,14 +57,14 @@ def facts(**changed: object) -> MachineFacts:
         (facts(ports=frozenset({22, 9092})), "m1: port 9092 is taken: end what listens there"),
     ],
 )
-def test_what_a_machine_lacks_is_a_line_that_says_what_to_change(found: MachineFacts, line: str) -> None:
+def test_a_lack_of_a_machine_is_one_line_that_says_what_to_change(found: MachineFacts, line: str) -> None:
     host = Host(address="10.0.0.1", name="m1")
     assert list(facts().lacks(host, Inventory(hosts=[host]).node_ports)) == []
     (said,) = found.lacks(host, Inventory(hosts=[host]).node_ports)
     assert said.startswith(line)
 
 
-def test_facts_are_what_a_machine_printed() -> None:
+def test_facts_are_parsed_from_the_output_of_a_machine() -> None:
     lines = ("client=10.0.0.254", "control=2222", "kernel=Linux 6.1", "missing= tc ip", 'java=openjdk version "17"')
     said = "\n".join([*lines, "port=0016", "port=2384", "machine=2b41 net:[1]", ""])
     assert MachineFacts.read(said) == MachineFacts(
@@ -93,7 +93,7 @@ QUEUES = {
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-def test_a_queue_of_somebody_elses_is_in_the_way_of_what_would_stand_there(queue: str) -> None:
+def test_a_foreign_queue_is_in_the_way_of_our_own(queue: str) -> None:
     found = MachineFacts.read(f"address=10.0.0.1 eth0\naddress=10.1.0.1 eth1\nqueue=qdisc {queue}\n")
     assert found.taken("10.0.0.1").keys() == QUEUES[queue].keys()
     for need, what in QUEUES[queue].items():
@@ -239,7 +239,7 @@ def test_machines_that_do_not_answer_are_named_all_at_once(lab: Lab) -> None:
         Ssh(here=HERE).check(spec, [])
 
 
-def test_cleanup_removes_what_is_over_and_leaves_what_is_going(lab: Lab) -> None:
+def test_cleanup_removes_ended_runs_and_leaves_runs_in_progress(lab: Lab) -> None:
     spec, over, going = spec_of(lab), lab.directory / "over", lab.directory / "going"
     for directory in (over, going):
         directory.mkdir()
@@ -313,7 +313,7 @@ def test_a_claim_for_which_there_is_no_space_says_what_to_do(lab: Lab) -> None:
         subprocess.run(["umount", data], check=True)
 
 
-def test_what_was_removed_is_reported_though_one_machine_failed(lab: Lab) -> None:
+def test_removed_nodes_are_reported_even_if_one_machine_failed(lab: Lab) -> None:
     spec, ssh = spec_of(lab), Ssh(here=HERE)
     stuck, _ = claim(lab, "m1", "a/story", lab.directory), claim(lab, "m2", "a/story", lab.directory)
     (stuck / "switches" / "ab12.sh").write_text("echo no such rule >&2; exit 1\n")
@@ -322,7 +322,7 @@ def test_what_was_removed_is_reported_though_one_machine_failed(lab: Lab) -> Non
     assert told.value.__notes__ == ["m2: removed the node's directory"]
 
 
-def test_what_one_machine_cannot_remove_keeps_another_from_nothing(lab: Lab) -> None:
+def test_a_failed_cleanup_on_one_machine_does_not_stop_the_others(lab: Lab) -> None:
     spec = spec_of(lab)
     stuck, well = claim(lab, "m1", "a/story", lab.directory), claim(lab, "m2", "a/story", lab.directory)
     (stuck / "switches" / "ab12.sh").write_text("echo no such rule >&2; exit 1\n")

@@ -56,14 +56,14 @@ def test_its_removal_disarms_it_afterwards(shell: SshShell, machine: Recorder) -
     assert machine.ran == ["mend\n" + text.disarm(PATHS, "ab12")]
 
 
-def test_what_does_not_last_arms_nothing(shell: SshShell, machine: Recorder) -> None:
+def test_a_shell_that_is_not_lasting_arms_no_switch(shell: SshShell, machine: Recorder) -> None:
     shell.in_network_of(B1, "look\n", arm=Switch("ab12", "mend\n"))
     shell.signal(B1, "STOP")
     assert len(machine.ran) == 2
     assert not any("switches" in script for script in machine.ran)
 
 
-def test_a_process_that_is_stopped_goes_on_and_one_that_is_ended_is_started(shell: SshShell, machine: Recorder) -> None:
+def test_switches_continue_a_stopped_process_and_start_an_ended_one(shell: SshShell, machine: Recorder) -> None:
     lasting = shell.lasting(TIMELINE)
     lasting.signal(B1, "STOP")
     lasting.signal(B1, "KILL")
@@ -82,6 +82,6 @@ def test_a_process_that_is_stopped_goes_on_and_one_that_is_ended_is_started(shel
     assert [disarmed in script for script in machine.ran] == [True, False, True]
 
 
-def test_what_nobody_saw_the_end_of_has_no_exit_code(shell: SshShell) -> None:
+def test_a_process_whose_end_nobody_saw_has_no_exit_code(shell: SshShell) -> None:
     with pytest.raises(ClusterError, match="b1: the exit code of its process is unknown: its machine was down"):
         shell.exit_code(B1)

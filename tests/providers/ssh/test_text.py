@@ -138,7 +138,7 @@ def test_a_process_of_another_boot_or_start_is_not_taken_for_the_nodes(paths: Ma
     assert state(paths) == "running"
 
 
-def test_a_wipe_counts_what_it_deletes(paths: MachinePaths) -> None:
+def test_a_wipe_counts_the_files_it_deletes(paths: MachinePaths) -> None:
     run(text.start(paths, held=False))
     logs(paths, "broker")
     wait_for(lambda: Path(paths.files, "one").exists(), "data", 10, every=0.02)
@@ -161,7 +161,7 @@ def test_a_helper_runs_until_it_is_stopped_or_replaced(paths: MachinePaths) -> N
     run(text.stop_helper(paths, "ab12"))
 
 
-def test_a_switch_undoes_by_itself_what_nobody_takes_back(paths: MachinePaths, tmp_path: Path) -> None:
+def test_a_switch_undoes_a_change_that_nobody_takes_back(paths: MachinePaths, tmp_path: Path) -> None:
     undone = tmp_path / "un done"
     run(text.arm(paths, "ab12", f"echo undone >>'{undone}'", 0.5))
     assert not undone.exists()
@@ -189,7 +189,7 @@ def test_one_that_is_disarmed_at_once_leaves_no_process(paths: MachinePaths) -> 
     assert list(Path(paths.node, "switches").iterdir()) == []
 
 
-def test_what_cannot_be_undone_is_tried_again(paths: MachinePaths, tmp_path: Path) -> None:
+def test_an_undo_that_fails_is_tried_again(paths: MachinePaths, tmp_path: Path) -> None:
     able, undone = tmp_path / "able", tmp_path / "undone"
     run(text.arm(paths, "ab12", f"test -e '{able}'\necho undone >>'{undone}'", 0.1))
     wait_for(lambda: Path(paths.node, "switches/ab12.sh").exists(), "it to be armed", 5)
@@ -260,7 +260,7 @@ def test_a_machine_has_one_node_at_a_time_and_a_directory_of_its_own(paths: Mach
     assert (foreign / "kafka").is_dir()
 
 
-def test_another_runs_node_is_left_alone_whoever_is_late(paths: MachinePaths) -> None:
+def test_the_node_of_another_run_is_left_alone(paths: MachinePaths) -> None:
     owner, late = '{"run": "a/b \\\\ c"}', '{"run": "a/late"}'
     Path(paths.node, "owner").write_text(f"{owner}\n")
     ours, other = MachinePaths(paths.data, owner), MachinePaths(paths.data, late)
@@ -313,7 +313,7 @@ def within(directory: Path) -> list[psutil.Process]:
 @pytest.mark.skipif(os.geteuid() != 0, reason="a file system is root's to mount")
 @pytest.mark.parametrize("inodes", [2, 3, 4, 5, 6])
 def test_a_claim_that_a_full_disk_broke_off_leaves_nobodys_node(inodes: int, tmp_path: Path) -> None:
-    """Else the next run would be told of another's node, and only `cleanup --force` would remove it."""
+    """Otherwise the next run would find the node of another run, and only `cleanup --force` would remove that."""
     with full(tmp_path / "full", f"size=1m,nr_inodes={inodes}") as data:
         with pytest.raises(AssertionError, match="No space left on device"):
             run(text.claim(str(data), "{}"))
@@ -322,7 +322,7 @@ def test_a_claim_that_a_full_disk_broke_off_leaves_nobodys_node(inodes: int, tmp
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a file system is root's to mount")
-def test_what_is_written_to_a_full_disk_fails_and_says_why(tmp_path: Path) -> None:
+def test_a_write_to_a_full_disk_fails_with_its_reason(tmp_path: Path) -> None:
     with (
         full(tmp_path / "full", "size=16k") as data,
         pytest.raises(AssertionError, match="No space left on device"),
@@ -341,7 +341,7 @@ def test_a_switch_for_which_there_is_no_room_leaves_the_earlier_one(tmp_path: Pa
         wait_for(undone.exists, "the earlier switch", 20, every=0.05)
 
 
-def test_what_is_written_is_what_was_given(tmp_path: Path) -> None:
+def test_a_written_file_has_exactly_the_given_content(tmp_path: Path) -> None:
     content = "a 'b' $HOME `id` \\n \\ %s\n\n'EOF'\n"
     run(text.written(f"{tmp_path}/it's", content))
     assert (tmp_path / "it's").read_text() == content
