@@ -26,7 +26,7 @@ class GivenUp(BaseException):
 
 
 class Turn:
-    """A display that hands the turn on to the next run in the phase ``until``, and keeps what it was told."""
+    """A display that hands the turn on to the next run in the phase ``until``, and keeps the lines it got."""
 
     def __init__(self, turn: threading.Lock, over: threading.Event, until: str) -> None:
         self._turn = turn

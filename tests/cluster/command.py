@@ -18,7 +18,7 @@ def kafka_trial(*arguments: str | Path, timeout: float = 240) -> Done:
 
 
 def begin(*arguments: str | Path) -> subprocess.Popen[str]:
-    """A command that goes on, in a process group of its own, so that signals are the test's to send."""
+    """A command that keeps running in its own process group, so that only the test sends it signals."""
     return subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -76,7 +76,7 @@ def endless(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.core
-def test_ctrl_c_removes_the_cluster_and_what_was_recorded_is_judged_unknown(
+def test_ctrl_c_removes_the_cluster_and_the_recorded_part_is_judged_unknown(
     endless: tuple[subprocess.Popen[str], Path], engine: DockerClient, kafka_trial: Invoke
 ) -> None:
     process, run = endless
@@ -146,7 +146,7 @@ def test_a_setting_that_a_broker_does_not_know_is_reported_before_the_timeline(
 
 
 @pytest.mark.usefixtures("spark")
-def test_what_brokers_run_with_is_kept_beside_the_run(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_all_broker_settings_are_kept_beside_the_run(tmp_path: Path, kafka_trial: Invoke) -> None:
     given = "cluster.config={replica.lag.time.max.ms: 2000}"
     done = kafka_trial("run", scenario(tmp_path, QUICK), "--set", given, "--store", tmp_path / "store")
     assert done.code == 0, done.err
@@ -199,7 +199,7 @@ def test_random_faults_are_drawn_by_the_seed_and_healed(tmp_path: Path, kafka_tr
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_controller_quorum_goes_on_without_its_leader(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_a_controller_quorum_works_without_its_leader(tmp_path: Path, kafka_trial: Invoke) -> None:
     quorum = {
         "cluster": {"brokers": 1, "controllers": 3},
         "topic": {"replication": 1},

@@ -83,7 +83,7 @@ def from_(mirror: str) -> dict[str, str]:
     return {"KAFKA_TRIAL_IMAGES": "registry", "KAFKA_TRIAL_REGISTRY": mirror, **clients}
 
 
-def test_the_workflow_is_what_actionlint_takes() -> None:
+def test_actionlint_accepts_the_workflow() -> None:
     done = subprocess.run(["go", "run", ACTIONLINT, str(GITHUB)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
@@ -151,7 +151,7 @@ def test_check_jsonschema_takes_every_scenario_and_none_that_is_wrong(tools: Pat
         assert taken("--schemafile", schema, scenario) is (wrong == {}), wrong
 
 
-def test_gitlabs_job_runs_what_githubs_does_and_keeps_the_same() -> None:
+def test_the_gitlab_job_runs_and_keeps_the_same_as_the_github_job() -> None:
     (job,) = yaml.safe_load(GITLAB.read_text()).values()
     for script, always in (("script", False), ("after_script", True)):
         same = [step["run"] for step in steps() if "run" in step and ("always()" in step.get("if", "")) is always]

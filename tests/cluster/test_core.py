@@ -24,7 +24,7 @@ WANTED = {
 #: What tests beside those of scenarios show.
 SHOWN = {
     (test_faults, "test_a_fault_takes_effect_and_heals_to_nothing"): {("fault", k) for k in test_faults.TRIALS},
-    (test_breaking_off, "test_ctrl_c_removes_the_cluster_and_what_was_recorded_is_judged_unknown"): {
+    (test_breaking_off, "test_ctrl_c_removes_the_cluster_and_the_recorded_part_is_judged_unknown"): {
         ("verdict", "unknown")
     },
 }

@@ -28,7 +28,7 @@ def test_a_version_is_built_with_its_scala_and_a_logging_backend(version: str, s
     assert backend in {artifact for _, artifact, _ in extras(parse_version(version))}
 
 
-def test_what_is_no_version_is_said_so() -> None:
+def test_an_invalid_kafka_version_is_named_in_the_error() -> None:
     with pytest.raises(ScenarioError, match="'latest' is no Kafka version"):
         pom("latest")
 

@@ -140,7 +140,7 @@ def test_a_fault_that_cannot_have_acted_is_not_effective(kind: str, plain: Plain
     assert row["nodes_without_effect"]
 
 
-def test_what_is_needed_is_had_or_named_in_one_line(plain: Plain) -> None:
+def test_a_missing_kernel_feature_is_named_in_one_line(plain: Plain) -> None:
     for need in NEEDS:
         assert all(
             "\n" not in line and NEEDS[need].missing in line

@@ -47,7 +47,7 @@ def run(tmp_path: Path, scenario: str) -> tuple[RunFile, dict[str, Any]]:
     return RunFile.read(directory), done.verdict
 
 
-def test_what_is_acknowledged_above_the_high_watermark_is_waited_for(tmp_path: Path) -> None:
+def test_the_final_read_waits_for_records_acknowledged_above_the_high_watermark(tmp_path: Path) -> None:
     ran, verdict = run(tmp_path, LAGGING)
     assert (verdict["verdict"], verdict["anomalies"]) == ("valid", {})
     began = {phase.phase: phase.at_ns for phase in ran.phases}

@@ -117,6 +117,6 @@ def aborted_records(store: Path) -> list[tuple[RunFile, int]]:
 
 
 def journalled(run: Path, table: str) -> pa.Table:
-    """What the first producer has told so far."""
+    """The rows that the first producer has journalled so far."""
     path = journal_path(run / JOURNALS, table, "1")
     return read_journal(path, TABLES[table])[0] if path.exists() else TABLES[table].empty_table()

@@ -1,4 +1,4 @@
-"""Kafka's jars by Maven: through a proxy, and what is told where it fails."""
+"""Kafka's jars by Maven: through a proxy, and its error message if it fails."""
 
 import subprocess
 from pathlib import Path

@@ -79,7 +79,7 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("value", WRITTEN)
-def test_what_a_scenario_says_reaches_java_as_it_is(value: str) -> None:
+def test_settings_of_a_scenario_reach_java_unchanged(value: str) -> None:
     assert properties({"a.key": value, value: "x"}) == "".join(
         f"{line}\n" for _, line in sorted([("a.key", f"a.key={WRITTEN[value]}"), (value, f"{WRITTEN[value]}=x")])
     )

@@ -67,7 +67,7 @@ def checked(*names: str, listed: Mapping[str, Setting] = UNTYPED, version: str =
     return notes
 
 
-def test_what_has_no_type_is_none_of_a_broker_s_settings() -> None:
+def test_a_setting_without_a_type_is_not_a_broker_setting() -> None:
     assert known(TYPED) == TYPED.keys() - {"replica.lag.time.max.mss", "super.users"}
 
 
@@ -95,14 +95,14 @@ def test_a_class_that_is_none_of_kafka_s_is_a_plugin(config: dict[str, str], loa
     assert loads_plugin(config, TYPED) is loads
 
 
-def test_what_a_plugin_may_know_and_what_is_of_one_listener_is_taken() -> None:
+def test_settings_of_a_plugin_or_of_one_listener_are_accepted() -> None:
     assert checked("my.own", listed=TYPED, authorizer_class_name="com.example.Authorizer") == [
         "cluster.config: the brokers know no setting 'my.own'; a plugin may"
     ]
     assert checked("listener.name.client.ssl.keystore.location", listed=TYPED) == []
 
 
-def test_what_kafka_s_own_classes_read_is_taken_where_they_are_loaded() -> None:
+def test_settings_of_kafkas_own_classes_are_accepted_if_these_are_loaded() -> None:
     own = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
     assert checked("super.users", listed=TYPED, authorizer_class_name=own) == []
     assert checked("config.providers.file.class", "kafka.csv.metrics.dir", listed=TYPED) == []
@@ -115,12 +115,12 @@ def test_nearly_a_setting_is_refused_beside_a_plugin_too() -> None:
         checked("replica.lag.time.max.mss", listed=TYPED, authorizer_class_name="com.example.Authorizer")
 
 
-def test_what_brokers_run_with_is_stored_without_secrets() -> None:
+def test_broker_settings_are_stored_without_secrets() -> None:
     settings: Settings = {"b1": {"b": Setting("2"), "a": Setting("x", True)}, "b2": {}}
     assert json.loads(as_text(settings)) == {"b1": {"a": None, "b": "2"}, "b2": {}}
 
 
-def test_what_a_broker_lists_without_a_type_is_none_of_its_settings() -> None:
+def test_a_broker_that_lists_no_types_knows_only_its_own_settings() -> None:
     assert known(UNTYPED) == {"log.retention.ms", "replica.lag.time.max.ms", "ssl.key.password"}
 
 
@@ -164,7 +164,7 @@ def silent(cluster: Cluster) -> Settings:
 
 
 @pytest.mark.parametrize(("version", "refuses"), [("4.3.1", False), ("2.5.1", True)])
-def test_a_broker_that_does_not_answer_refuses_nothing_but_what_its_jars_do(version: str, refuses: bool) -> None:
+def test_only_the_jars_refuse_a_setting_if_the_broker_does_not_answer(version: str, refuses: bool) -> None:
     assert check({"log.dirs": "1"}, silent, version) == (
         {},
         ["cluster.config: nobody knows whether the brokers know its settings (b1 listed no settings within 30 s)"],
@@ -182,7 +182,7 @@ OLD = [("0.10.2.2", {}), ("0.11.0.3", {}), ("1.1.1", ECHOED), ("2.5.1", ECHOED)]
 
 
 @pytest.mark.parametrize(("version", "listed"), OLD)
-def test_brokers_before_2_6_know_what_their_jars_define(version: str, listed: dict[str, Setting]) -> None:
+def test_brokers_before_2_6_know_the_settings_that_their_jars_define(version: str, listed: dict[str, Setting]) -> None:
     for name, meant in (("replica.lag.time.max.mss", "; did you mean 'replica.lag.time.max.ms'?"), ("anything", "")):
         with pytest.raises(ScenarioError) as refused:
             checked(name, listed=listed, version=version)
@@ -192,7 +192,9 @@ def test_brokers_before_2_6_know_what_their_jars_define(version: str, listed: di
 
 
 @pytest.mark.parametrize(("version", "listed"), OLD)
-def test_and_beside_a_plugin_anything_but_what_is_nearly_theirs(version: str, listed: dict[str, Setting]) -> None:
+def test_with_a_plugin_old_brokers_refuse_only_near_misses_of_their_settings(
+    version: str, listed: dict[str, Setting]
+) -> None:
     plugin = {"authorizer_class_name": "com.example.Authorizer"}
     assert checked("anything", listed=listed, version=version, **plugin) == [
         "cluster.config: the brokers know no setting 'anything'; a plugin may"
@@ -217,7 +219,7 @@ def test_a_version_has_the_settings_of_its_time(name: str, version: str, there: 
     assert (name in of_jars(version)) is there
 
 
-def test_what_a_broker_of_another_make_lists_openly_it_knows() -> None:
+def test_a_broker_of_another_vendor_knows_the_settings_that_it_lists() -> None:
     assert checked("confluent.own", listed={"confluent.own": Setting("1")}, version="2.5.1") == []
 
 
@@ -230,7 +232,7 @@ def test_what_a_broker_of_another_make_lists_openly_it_knows() -> None:
         '<li>\n<h4><a id="a.b" href="#a.b">a.b</a></h4>\n<p>says</p>\n<tr><th>Type:</th><td>list</td></tr>',
     ],
 )
-def test_what_a_version_s_jars_print_is_read(form: str) -> None:
+def test_the_settings_that_the_jars_print_are_parsed(form: str) -> None:
     assert settings(form) == {"a.b": "list"}
 
 

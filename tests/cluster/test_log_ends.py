@@ -1,4 +1,4 @@
-"""Where each log ends, as whoever prevails as its leader tells it; others, and who was deposed, are not believed."""
+"""The end of each log, as its current leader reports it: answers of other brokers and of old leaders do not count."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -32,7 +32,7 @@ LEADING = {
 
 
 @pytest.mark.parametrize(("held", "told", "leader"), LEADING.values(), ids=LEADING)
-def test_who_leads_is_who_nobody_knows_a_newer_epoch_than(
+def test_a_broker_counts_as_leader_only_if_no_newer_epoch_is_known(
     held: Sight | None, told: list[Sight], leader: int | None
 ) -> None:
     found = leading(held, told)
@@ -40,7 +40,7 @@ def test_who_leads_is_who_nobody_knows_a_newer_epoch_than(
 
 
 class Seen:
-    """An observer that was told ``before``, and once it was asked for that, ``after``."""
+    """An observer that has seen ``before``, and from the next question on ``after``."""
 
     def __init__(self, before: Iterable[Sight], after: Iterable[Sight] | None = None) -> None:
         self._answers = [list(before), list(before if after is None else after)]

@@ -194,7 +194,7 @@ def test_with_zookeeper_the_controller_is_kept_too(
     ("silent", "high", "coordinator"),
     [("offsets", None, B1), ("eligible", None, B1), ("coordinator", 41, None), ("controller", 41, B1)],
 )
-def test_what_a_broker_said_is_kept_where_it_does_not_answer_the_next_question(
+def test_earlier_answers_are_kept_if_a_broker_does_not_answer_the_next_question(
     silent: str, high: int | None, coordinator: Node | None, observe: Callable[..., Any]
 ) -> None:
     asked = iter(range(40))

@@ -17,7 +17,7 @@ def test_without_an_engine_it_says_so_in_one_line_and_exits_3(capsys: pytest.Cap
 
 
 @pytest.mark.cluster
-def test_what_is_built_already_is_named_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_prebuild_names_images_that_are_already_built(capsys: pytest.CaptureFixture[str]) -> None:
     assert main() == 0
     assert main() == 0
     said = capsys.readouterr().err

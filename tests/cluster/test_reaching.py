@@ -43,7 +43,7 @@ def test_a_machine_that_has_no_route_to_containers_does_not(toolbox: str) -> Non
 
 
 @pytest.mark.usefixtures("spark")
-def test_where_no_address_is_reached_clients_use_published_ports(tmp_path: Path) -> None:
+def test_clients_use_published_ports_if_the_addresses_are_out_of_reach(tmp_path: Path) -> None:
     story = tmp_path / "story.yaml"
     story.write_text(yaml.safe_dump(QUICK))
     apart = {"docker": ProviderRow(DockerSpec, lambda: Docker(reaches=lambda _client, _toolbox: False))}

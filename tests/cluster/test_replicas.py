@@ -45,7 +45,7 @@ _BEFORE_LENGTH = 12
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_follower_whose_log_has_another_order_is_found_and_nothing_else_is(
+def test_only_a_follower_with_another_log_order_is_found(
     tmp_path: Path, engine: DockerClient, kafka_trial: Invoke
 ) -> None:
     scenario, store = tmp_path / "replicas.yaml", tmp_path / "store"

@@ -197,14 +197,14 @@ def runs(
 
 
 def is_of_a_scenario(item: pytest.Item) -> TypeGuard[pytest.Function]:
-    return isinstance(item, pytest.Function) and item.function is test_a_scenario_does_what_it_claims
+    return isinstance(item, pytest.Function) and item.function is test_a_scenario_meets_its_claim
 
 
 # In this process, so that one warm session judges all runs; test_breaking_off.py has the program in its own.
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.core if name in CORE else ()) for name in sorted(STORIES)]
 )
-def test_a_scenario_does_what_it_claims(
+def test_a_scenario_meets_its_claim(
     name: str,
     runs: Mapping[str, Future[tuple[Path, Verdict]]],
     engine: DockerClient,

@@ -38,9 +38,7 @@ def left(engine: DockerClient, store: Path) -> list[str]:
     return [one.name for one in containers if any(str(store) in value for value in one.labels.values())]
 
 
-def test_a_suite_that_was_killed_goes_on_and_neither_repeats_nor_loses_a_run(
-    tmp_path: Path, engine: DockerClient
-) -> None:
+def test_resume_of_a_killed_suite_neither_repeats_nor_loses_a_run(tmp_path: Path, engine: DockerClient) -> None:
     store = tmp_path / "store"
     arguments = ("suite", *scenarios(tmp_path), "--store", store)
     killed = begin(*arguments)
@@ -102,9 +100,7 @@ def test_a_cluster_that_starts_in_the_background_is_out_of_it_when_its_timeline_
     assert second.origin_unix_ns < first.origin_unix_ns + drained, "it came up while the first was healed"
 
 
-def test_what_was_recorded_when_the_suite_was_killed_is_judged_and_not_run_again(
-    tmp_path: Path, engine: DockerClient
-) -> None:
+def test_resume_judges_a_run_recorded_before_the_suite_was_killed(tmp_path: Path, engine: DockerClient) -> None:
     store = tmp_path / "store"
     arguments = ("suite", scenarios(tmp_path)[0], "--store", store)
     killed = begin(*arguments)
@@ -130,7 +126,7 @@ def test_what_was_recorded_when_the_suite_was_killed_is_judged_and_not_run_again
     assert left(engine, store) == []
 
 
-def test_ctrl_c_ends_a_suite_with_what_there_is(tmp_path: Path, engine: DockerClient) -> None:
+def test_ctrl_c_ends_a_suite_with_the_results_so_far(tmp_path: Path, engine: DockerClient) -> None:
     store = tmp_path / "store"
     endless = tmp_path / "endless.yaml"
     endless.write_text(yaml.safe_dump({"name": "endless", **SMALL, "timeline": [{"wait": "10m"}]}))
