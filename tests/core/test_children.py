@@ -1,4 +1,4 @@
-"""A process of ours is told lines, and imports what this one does."""
+"""A child process gets lines from its parent, and imports the same code as the parent."""
 
 from contextlib import suppress
 from pathlib import Path

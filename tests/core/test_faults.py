@@ -46,12 +46,12 @@ def row(kind: str = "kill", effective: bool = True, **more: Any) -> dict[str, An
         ("of another tool", set()),
     ],
 )
-def test_a_run_of_before_tells_by_the_kind_what_a_fault_did(kind: str, did: set[Does]) -> None:
+def test_the_effects_of_a_fault_in_an_old_run_follow_from_its_kind(kind: str, did: set[Does]) -> None:
     assert {what for what in Does if does(row(kind), what)} == did
     assert {what for what in Does if does(row(kind, **dict.fromkeys(Does)), what)} == did
 
 
-def test_what_is_recorded_counts_whatever_a_fault_is_called() -> None:
+def test_the_recorded_columns_decide_and_not_the_name_of_the_fault() -> None:
     assert does(row("power_cut", destroys_data=True), Does.DESTROYS_DATA)
     assert not does(row("wipe", destroys_data=False), Does.DESTROYS_DATA)
 
@@ -145,7 +145,9 @@ def at(nodes: str, effective: bool = True, **more: object) -> dict[str, object]:
         (at("b1 b2 b3", cut_from=["b1"], cut_to=["b2", "b3"]), {"b1"}),
     ],
 )
-def test_a_fault_hits_what_it_acted_on_and_a_cut_the_smaller_side(row: dict[str, object], nodes: set[str]) -> None:
+def test_a_fault_hits_the_nodes_it_acted_on_and_a_cut_hits_the_smaller_side(
+    row: dict[str, object], nodes: set[str]
+) -> None:
     assert hit(row, frozenset({"b1", "b2", "b3"})) == nodes
 
 
@@ -196,7 +198,7 @@ def test_a_cut_keeps_two_from_replicating_where_it_is_known_to_act_on_both_sides
 
 
 @pytest.mark.parametrize("both_ways", [False, None])
-def test_of_what_is_cut_one_way_the_other_way_is_not_lost(both_ways: bool | None) -> None:
+def test_a_one_way_cut_does_not_lose_the_other_direction(both_ways: bool | None) -> None:
     cut = {"cuts": True, "plane": "all", "cut_from": ["b1"], "cut_to": ["b2"], "both_ways": both_ways}
     assert loses(row(**cut), "b1", "b2")
     assert not loses(row(**cut), "b2", "b1")
@@ -221,7 +223,7 @@ def test_of_what_is_cut_one_way_the_other_way_is_not_lost(both_ways: bool | None
         *("two sides that nobody knows", "one side", "late"),
     ],
 )
-def test_who_is_cut_from_all_others_gets_and_sends_nothing(more: dict[str, Any], lost: bool) -> None:
+def test_an_isolated_node_receives_and_sends_nothing(more: dict[str, Any], lost: bool) -> None:
     alone = row(**{"kind": "isolate", "nodes": ["b1"]} | more)
     assert loses(alone, "b1", "b2") is lost
     assert loses(alone, "b2", "b1") is lost

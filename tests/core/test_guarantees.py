@@ -233,7 +233,7 @@ def test_without_one_of_its_conditions_a_row_permits_nothing(
 
 
 @pytest.mark.parametrize("anomaly", ["phantom", "corrupted", "failed_but_present", "misplaced", "diverged"])
-def test_no_setting_at_all_permits_what_kafka_never_does(anomaly: str) -> None:
+def test_no_setting_permits_an_anomaly_that_kafka_never_causes(anomaly: str) -> None:
     careless = SAFE.model_copy(
         update={"acks": "0", "min_insync_replicas": 1, "unclean_election": True, "idempotence": False, "replication": 1}
     )
@@ -245,7 +245,7 @@ def test_acks_1_does_not_excuse_the_duplicates_of_an_idempotent_producer() -> No
     assert standing(DUPLICATED, SAFE.model_copy(update={"acks": "1"}), WORST).standing is Standing.VIOLATION
 
 
-def test_acks_1_does_not_excuse_what_a_consumer_was_given() -> None:
+def test_acks_1_does_not_excuse_the_loss_of_a_record_that_a_consumer_got() -> None:
     assert standing(VANISHED, SAFE.model_copy(update={"acks": "1"}), WORST).standing is Standing.VIOLATION
 
 
@@ -258,12 +258,12 @@ def test_a_safe_configuration_makes_everything_a_violation_with_a_promise_and_a_
     assert ruling.remedy is None
 
 
-def test_every_row_is_tested_and_excuses_only_what_is_promised() -> None:
+def test_every_row_is_tested_and_excuses_only_promised_anomalies() -> None:
     assert [row.name for row in PERMISSIONS] == list(dict.fromkeys(name for name, *_ in ROWS))
     assert {anomaly for row in PERMISSIONS for anomaly in row.anomalies} <= PROMISED
 
 
-def test_what_a_group_may_have_moved_is_undecided() -> None:
+def test_an_anomaly_is_undecided_if_the_group_may_have_moved_the_partition() -> None:
     ruling = standing(SKIPPED, SAFE, Circumstances(), Circumstances(moved_unseen=True))
     assert ruling.standing is Standing.UNDECIDED
     assert ruling.because.startswith("nobody knows whether the group moved the partition in between; if it did, this")
@@ -283,7 +283,7 @@ def test_a_limit_has_no_standing_here() -> None:
         ([QUIET, QUIET], Standing.VIOLATION),
     ],
 )
-def test_what_is_permitted_in_some_of_all_possible_cases_is_undecided(
+def test_an_anomaly_permitted_only_in_some_possible_cases_is_undecided(
     possible: list[Circumstances], standing_of: Standing
 ) -> None:
     ruling = standing(VANISHED, SAFE.model_copy(update={"unclean_election": True}), *possible)
@@ -310,7 +310,7 @@ def test_an_unclean_election_was_asked_for_by_hand_where_its_evidence_says_so_an
     ("version", "metadata", "at_once"),
     [("4.3.1", "kraft", True), ("2.7.0", "zookeeper", True), ("2.6.3", "zookeeper", False), ("?", "zookeeper", True)],
 )
-def test_from_which_version_on_an_isr_is_reported_at_once(version: str, metadata: str, at_once: bool) -> None:
+def test_the_version_decides_whether_an_isr_is_reported_at_once(version: str, metadata: str, at_once: bool) -> None:
     assert Configuration(version=version, metadata=metadata).tells_isr_at_once is at_once
 
 
@@ -335,7 +335,7 @@ def test_from_when_on_a_leader_alone_commits_nothing_below_the_minimum(
         ({"unclean_election": True, "version": "3.5.0"}, False, False, []),
     ],
 )
-def test_which_losses_the_settings_can_permit(
+def test_settings_decide_which_losses_can_be_permitted(
     settings: dict[str, Any], wiped: bool, by_hand: bool, permitted: list[str]
 ) -> None:
     configuration = SAFE.model_copy(update=settings)

@@ -9,7 +9,7 @@ from harness.core.printable import all_printable, printable, shown, tame
 EVIL = "cut\x1b]0;title\x07\x1b[2J\r\x9b1A\u202ened"
 
 
-def test_what_a_terminal_obeys_is_shown_as_an_escape() -> None:
+def test_control_characters_are_shown_as_escapes() -> None:
     assert printable(EVIL) == "cut\\x1b]0;title\\x07\\x1b[2J\\r\\x9b1A\\u202ened"
     assert printable("á – 中 \ud800") == "á – 中 \\ud800"
 

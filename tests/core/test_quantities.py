@@ -26,18 +26,18 @@ def test_a_duration_is_seconds(written: object, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(("written", "seconds"), [("250ms", 0.25), ("1.5m", 90), (" 2h", 7200)])
-def test_what_a_person_wrote_with_a_unit_is_a_duration(written: str, seconds: float) -> None:
+def test_a_written_number_with_a_unit_is_a_duration(written: str, seconds: float) -> None:
     assert written_duration(written) == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("written", [200, 1.5, 0, "200", "1.5", " 90 "])
-def test_what_a_person_wrote_without_a_unit_is_refused(written: object) -> None:
+def test_a_written_duration_without_a_unit_is_refused(written: object) -> None:
     with pytest.raises(ValueError, match=r"has no unit: write .*ms or .*s"):
         written_duration(written)
 
 
 @pytest.mark.parametrize("written", ["", "10 parsecs", True, None, "-1", -1])
-def test_what_a_person_wrote_is_no_duration(written: object) -> None:
+def test_a_written_duration_that_makes_no_sense_is_refused(written: object) -> None:
     with pytest.raises(ValueError, match=r"is not a duration such as 250ms|has no unit"):
         written_duration(written)
 
@@ -53,7 +53,7 @@ def test_a_rate_is_bits_per_second(written: object, bits: int) -> None:
 
 
 @given(st.integers(0, 10**6))
-def test_what_was_parsed_parses_to_itself(milliseconds: int) -> None:
+def test_a_parsed_duration_parses_to_itself(milliseconds: int) -> None:
     seconds = parse_duration(f"{milliseconds}ms")
     assert parse_duration(seconds) == seconds
 
@@ -61,7 +61,7 @@ def test_what_was_parsed_parses_to_itself(milliseconds: int) -> None:
 @pytest.mark.parametrize(
     "written", ["", "10", "10 parsecs", "-1s", -1, None, True, [], "1s2s", "5S", "٥s", "5s\n", float("inf")]
 )
-def test_what_is_no_duration_is_refused(written: object) -> None:
+def test_an_invalid_duration_is_refused(written: object) -> None:
     with pytest.raises(ValueError, match="is not a duration such as 250ms"):
         parse_duration(written)
 
@@ -70,30 +70,30 @@ def test_what_is_no_duration_is_refused(written: object) -> None:
     ("written", "why"),
     [(2, "more than 100%"), ("101%", "more than 100%"), ("2", "such as 2%")],
 )
-def test_what_is_no_share_is_refused(written: object, why: str) -> None:
+def test_an_invalid_share_is_refused(written: object, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse_share(written)
 
 
 @pytest.mark.parametrize(("written", "why"), [(20, "write 20%"), (1, "write 1%"), (1.0, "write 1%"), ("101%", "100%")])
-def test_what_a_person_wrote_as_percent_without_its_sign_is_refused(written: object, why: str) -> None:
+def test_a_written_percentage_without_its_sign_is_refused(written: object, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         written_share(written)
 
 
 @pytest.mark.parametrize(("written", "fraction"), [("2%", 0.02), ("100%", 1), (0.02, 0.02), (0, 0)])
-def test_what_a_person_wrote_as_a_share_is_a_fraction(written: object, fraction: float) -> None:
+def test_a_written_share_is_a_fraction(written: object, fraction: float) -> None:
     assert written_share(written) == pytest.approx(fraction)
 
 
 @pytest.mark.parametrize("written", [10, 1.5, "10", " 8 "])
-def test_what_a_person_wrote_as_a_rate_without_a_unit_is_refused(written: object) -> None:
+def test_a_written_rate_without_a_unit_is_refused(written: object) -> None:
     with pytest.raises(ValueError, match=r"has no unit: write \S+kbit or \S+mbit"):
         written_rate(written)
 
 
 @pytest.mark.parametrize(("written", "why"), [("10", "such as 10kbit"), ("10kb", "10kbit")])
-def test_what_is_no_rate_is_refused(written: object, why: str) -> None:
+def test_an_invalid_rate_is_refused(written: object, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse_rate(written)
 

@@ -116,7 +116,9 @@ def test_one_that_is_not_says_why(expectation: Expectation, verdict: Judgement, 
         (Expectation(verdict=[VALID, UNKNOWN]), UNKNOWN),
     ],
 )
-def test_what_is_not_met_is_not_expected_unless_it_is_named(expectation: Expectation, verdict: Judgement) -> None:
+def test_a_precondition_that_is_not_met_is_expected_only_if_not_met_names_it(
+    expectation: Expectation, verdict: Judgement
+) -> None:
     found = dict.fromkeys(expectation.anomalies, anomaly())
     held = Precondition(name="log retained", met=True, detail="…")
     doubt = Precondition(name="timeline followed", met=False, detail="…")
@@ -157,7 +159,7 @@ def test_verdict_json_names_its_schema() -> None:
     assert Verdict.model_validate_json(verdict.to_json(indent=2)) == verdict
 
 
-def test_what_a_precondition_was_called_before_is_read_as_it_is_called_today() -> None:
+def test_the_old_name_of_a_precondition_is_read_as_its_new_name() -> None:
     assert Precondition.model_validate({"name": "faults bit", "met": True, "detail": ""}).name == "faults took effect"
     expect = Expectation.model_validate({"verdict": "unknown", "not_met": ["faults bit", "faults healed"]})
     assert expect.not_met == ["faults took effect", "faults healed"]

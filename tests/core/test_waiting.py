@@ -8,7 +8,7 @@ from harness.core.errors import ClusterError
 from harness.core.waiting import wait_for
 
 
-def test_what_was_awaited_is_returned() -> None:
+def test_wait_for_returns_the_awaited_value() -> None:
     seen = count()
     assert wait_for(lambda: next(seen), "three", within=5, good=lambda n: n == 3, every=0) == 3
 
@@ -19,7 +19,7 @@ def test_a_condition_that_already_holds_costs_one_look() -> None:
     assert looks == [1]
 
 
-def test_an_expired_wait_says_what_was_awaited_and_what_was_seen_last() -> None:
+def test_an_expired_wait_names_its_condition_and_the_last_value_seen() -> None:
     with pytest.raises(ClusterError, match=r"awaited a new leader for 0 s; last seen: still b1"):
         wait_for(lambda: "b1", "a new leader", within=0, good=lambda _: False, describe=lambda seen: f"still {seen}")
 
