@@ -35,7 +35,7 @@ while :; do sleep 1 & wait $!; done
 """
 
 #: All that a run, or a fault, could leave on a machine. (A shell that has forked and not yet called exec looks like two
-#: of itself: each process is told once.)
+#: of itself: each process is listed once.)
 TRACES = (
     "iptables-save | grep KT || true\ntc qdisc show\nip -o link | cut -d: -f2\n"
     "find /var/lib/kafka-trial/node/switches /var/lib/kafka-trial/node/helpers 2>/dev/null || true\n"

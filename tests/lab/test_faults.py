@@ -235,7 +235,7 @@ def test_a_kernel_has_a_netem_that_duplicates_beside_no_other(plain: OnMachines)
     plain.try_script(f"{add} duplicate 5%; tc qdisc add dev lo parent 1:2 tbf rate 1mbit burst 3028 limit 9000")
 
 
-def test_what_netem_does_lasts_over_a_restart_and_goes_with_its_heal(plain: OnMachines, journal: Journal) -> None:
+def test_netem_faults_survive_a_restart_and_end_with_their_heal(plain: OnMachines, journal: Journal) -> None:
     clean = plain.traces()
     with nemesis_on(plain.shell, journal) as nemesis:
         for kind, written in BY_NETEM:

@@ -17,7 +17,7 @@ def state_of(name: str) -> str:
     return told[name]
 
 
-def test_a_machine_without_power_loses_what_its_kernel_had_not_written(machines: dict[str, Machine]) -> None:
+def test_a_machine_without_power_loses_data_its_kernel_had_not_written(machines: dict[str, Machine]) -> None:
     machine = machines["m4"]
     before = machine.run("cat /proc/sys/kernel/random/boot_id", "look")
     machine.run("echo kept >/root/synced; sync; echo lost >/root/cached", "write")
@@ -42,7 +42,7 @@ def test_a_machine_that_is_frozen_answers_nobody_until_it_is_thawed(machines: di
     assert machines["m4"].run("echo on", "look") == "on\n"
 
 
-def test_what_is_up_is_left_alone(machines: dict[str, Machine]) -> None:
+def test_lab_up_leaves_a_running_machine_alone(machines: dict[str, Machine]) -> None:
     booted = machines["m1"].run("cat /proc/sys/kernel/random/boot_id", "look")
     lab("up", "4")
     assert machines["m1"].run("cat /proc/sys/kernel/random/boot_id", "look") == booted

@@ -1,4 +1,4 @@
-"""A suite on machines: what stands by looks at other machines meanwhile, and one machine has one node at a time."""
+"""A suite on machines: a standby run looks at other machines meanwhile, and one machine has one node at a time."""
 
 import shutil
 from collections.abc import Callable
@@ -55,7 +55,7 @@ def write_story(name: str, machines: list[str], lasts: int, inventory: Path, fol
 
 
 def heard(backends: Backends, log: list[str]) -> Backends:
-    """Backends whose recorders are real; what each says, and is told, is in the log."""
+    """Backends with real recorders; the log has the start and the events of each."""
 
     def recorder(order: Order, file: Path, report: Callable[[Event], None]) -> Recording:
         name = Path(order.written).stem.removesuffix("-story")
@@ -123,7 +123,7 @@ def test_a_suite_that_names_a_machine_by_two_addresses_is_refused_before_it_begi
     assert not (tmp_path / "store").exists()
 
 
-def test_what_could_not_run_for_want_of_a_machine_runs_when_that_is_there_again(
+def test_resume_runs_a_scenario_once_its_missing_machine_is_back(
     inventory: Path, machines: dict[str, Machine], tmp_path: Path, spark: SparkSession, kafka_trial: Invoke
 ) -> None:
     clean = traces(machines)
