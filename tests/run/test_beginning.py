@@ -48,7 +48,7 @@ def test_a_setting_that_the_brokers_do_not_know_is_refused_before_a_topic_is_mad
     assert [one.phase for one in RunFile.read(only_run(tmp_path)).phases] == ["cluster up"], "no timeline begun"
 
 
-def test_what_the_brokers_run_with_is_kept_beside_a_run_whose_topic_they_refuse(tmp_path: Path) -> None:
+def test_broker_settings_are_kept_even_if_the_brokers_refuse_the_topic(tmp_path: Path) -> None:
     listed = [(CONFIG, "8", False, INT), ("ssl.key.password", "secret", True, INT)]
     refused = topic_refused("trial", POLICY_VIOLATION, "not here")
     error = r"^topic trial: Kafka refuses it \(not here\): see the scenario's topic"

@@ -1,4 +1,4 @@
-"""What a watcher is told of a run, on a terminal and in a log."""
+"""The output about a run, on a terminal and in a log."""
 
 import io
 

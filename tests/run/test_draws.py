@@ -156,7 +156,7 @@ def test_until_looks_at_one_view_at_a_time(play: Play) -> None:
     assert played.steps == [("until ISR leader within 0.3 s", False)]
 
 
-def test_what_proves_impossible_only_when_it_is_known_who_leads_ends_the_timeline_and_not_the_run(play: Play) -> None:
+def test_a_fault_that_clashes_once_the_leader_is_known_ends_only_the_timeline(play: Play) -> None:
     clash = [
         {"inject": {"fault": "slow", "target": "leader", "delay": "1s", "as": "late"}},
         {"inject": {"fault": "slow", "target": "b1", "delay": "2s", "as": "later"}},
@@ -211,7 +211,7 @@ def test_the_brokers_word_tells_why_there_was_no_election() -> None:
 HEAL = 10
 
 
-def test_what_is_injected_lasts_no_longer_than_the_deadlines_that_the_timeline_still_has_and_all_heals(
+def test_an_injection_lasts_at_most_the_rest_of_the_timeline_and_all_heals(
     play: Play,
 ) -> None:
     until = {"until": {"leader": "b1", "within": "5s"}}
@@ -227,5 +227,5 @@ def test_packets_that_are_held_have_the_time_to_leave_when_they_are_healed(play:
     assert play([slow, thin, {"wait": "20ms"}], [VIEW]).shell.to_last == pytest.approx([0.02 + healed] * 2)
 
 
-def test_what_stays_broken_afterwards_is_not_taken_back_before_all_is_over(play: Play) -> None:
+def test_a_fault_that_stays_is_not_undone_before_the_run_is_over(play: Play) -> None:
     assert play([KILL_ONE, {"wait": "20ms"}], [VIEW], afterwards=400.0).shell.to_last == pytest.approx([400.02 + HEAL])

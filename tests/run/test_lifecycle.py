@@ -1,4 +1,4 @@
-"""What the end of a run does when not all goes well: reported, and on, so that what was recorded can be judged."""
+"""The end of a run when a step fails: the failure is reported and the run continues, so that it can be judged."""
 
 import io
 from collections.abc import Iterator, Mapping
@@ -119,7 +119,7 @@ def test_all_is_healed_and_the_workload_is_finished(stage: Stage) -> None:
     assert followed(stage.record.file).met
 
 
-def test_what_a_pin_meant_that_may_stay_down_is_in_run_json(stage: Stage) -> None:
+def test_run_json_has_the_nodes_of_a_pin_that_may_stay_down(stage: Stage) -> None:
     scenario = SCENARIO.model_copy(update={"final_read": FinalRead(down=["old_leader"])})
     stage.record.file.scenario = scenario.model_dump(by_alias=True, mode="json")
     stage.nemesis.inject(Kill(target=("b1", "b2")), "dead", pin={"old_leader": "leader"})
@@ -144,7 +144,7 @@ def test_nodes_that_stay_down_on_purpose_do_so_until_all_is_read_back() -> None:
     assert down_for(transactions) == down_for(written(down)) + settling
 
 
-def test_a_heal_that_fails_is_reported_and_the_run_goes_on_to_its_end(stage: Stage, shell: FakeShell) -> None:
+def test_a_failed_heal_is_reported_and_the_run_continues_to_its_end(stage: Stage, shell: FakeShell) -> None:
     stage.nemesis.inject(Isolate(target="b2"), "cut")
     stage.nemesis.inject(Pause(target="b1"), "asleep")
     shell.broken = True
@@ -157,7 +157,9 @@ def test_a_heal_that_fails_is_reported_and_the_run_goes_on_to_its_end(stage: Sta
     assert not followed(stage.record.file).met, "so the run is unknown"
 
 
-def test_a_disk_that_is_full_when_all_is_healed_is_reported_and_the_run_goes_on(stage: Stage, shell: FakeShell) -> None:
+def test_a_disk_that_is_full_at_the_final_heal_is_reported_and_the_run_continues(
+    stage: Stage, shell: FakeShell
+) -> None:
     stage.nemesis = Nemesis(shell, lambda: VIEW, FullDisk(4), stage.record.clock, Random(1))
     stage.nemesis.inject(Isolate(target="b2"), "cut")
     stage.nemesis.inject(Pause(target="b1"), "asleep")
@@ -206,7 +208,7 @@ def test_an_observer_that_ended_early_is_reported_with_its_traceback(stage: Stag
     assert "Traceback" in (stage.record.directory / "logs" / "observer.log").read_text()
 
 
-def test_a_cluster_that_is_kept_says_what_is_up_where_and_how_it_is_removed() -> None:
+def test_a_kept_cluster_lists_its_nodes_their_addresses_and_how_to_remove_it() -> None:
     cluster: Any = SimpleNamespace(
         run="a/story/20260102T030405.678Z-7",
         topology=TOPOLOGY,

@@ -69,7 +69,7 @@ def test_acknowledged_is_at_least_so_many(acknowledged: int, expected: bool) -> 
 
 @dataclass
 class PaperObserver:
-    """An observer that is told what to see."""
+    """An observer that sees the given views."""
 
     seen: View
 
@@ -124,7 +124,7 @@ def play(tmp_path: Path) -> Iterator[Play]:
     record.release()
 
 
-def test_only_what_is_acknowledged_after_the_last_inject_counts_as_awaited(play: Play) -> None:
+def test_only_acknowledgements_after_the_last_inject_count_as_awaited(play: Play) -> None:
     writing = Writing()
     play.stage.workload = writing  # type: ignore[assignment]
     await_500 = {"until": {"acknowledged": 500, "within": "10s"}}
