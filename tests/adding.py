@@ -72,7 +72,7 @@ The tests need:
 - in `RUNS`: its shapes, run on a mock cluster; or a test file of its own, named there:
   `tests/workloads/test_running.py::test_every_workload_of_the_catalogue_is_run_here`
 - a `description` of each setting:
-  `tests/scenario/test_json_schema.py::test_every_key_says_what_it_means`
+  `tests/scenario/test_json_schema.py::test_every_key_has_a_description`
 - `docs/scenarios.md`, made again:
   `tests/scenario/test_reference.py::test_the_page_is_what_the_code_says`
 - a scenario in `scenarios/` that uses it, in `CORE` of `tests/cluster/test_scenarios.py`:
@@ -133,7 +133,7 @@ The tests need:
 - `spec.py` imports only `harness/core/` and `harness/cluster/spec.py`:
   `tests/test_architecture.py::test_what_only_a_provider_knows_of_a_cluster_stands_on_the_ground`
 - a `description` of each setting:
-  `tests/scenario/test_json_schema.py::test_every_key_says_what_it_means`
+  `tests/scenario/test_json_schema.py::test_every_key_has_a_description`
 - `docs/scenarios.md`, made again:
   `tests/scenario/test_reference.py::test_the_page_is_what_the_code_says`
 

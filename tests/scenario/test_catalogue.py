@@ -36,7 +36,7 @@ def test_the_catalogue_is_all_of_them_by_name() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_says_what_it_claims_where_from_and_what_it_expects(name: str) -> None:
+def test_every_scenario_states_its_claim_its_source_and_its_expectation(name: str) -> None:
     scenario = load(name)
     assert scenario.source
     assert scenario.claim.endswith(".")
@@ -51,6 +51,6 @@ def test_its_timeline_ends_with_a_heal_and_fits_in_90_seconds(name: str) -> None
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_run_keeps_of_it_is_the_same_scenario(name: str) -> None:
+def test_a_scenario_survives_storage_in_a_run(name: str) -> None:
     scenario = load(name)
     assert Scenario.model_validate_json(scenario.model_dump_json(by_alias=True)) == scenario

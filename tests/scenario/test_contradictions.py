@@ -503,7 +503,7 @@ def test_every_contradiction_is_reported_not_just_the_first(refused: Refused) ->
     ],
     ids=str,
 )
-def test_what_only_transactions_have_or_may_not_have(changes: list[str], says: str, refused: Refused) -> None:
+def test_rules_for_transactions_are_checked(changes: list[str], says: str, refused: Refused) -> None:
     assert any(says in line for line in refused(*changes)), refused(*changes)
 
 
@@ -532,7 +532,9 @@ GROUP = "workload={kind: groups, members: 2}"
     ],
     ids=str,
 )
-def test_members_come_and_go_only_where_they_are(changes: list[str], says: str, refused: Refused) -> None:
+def test_members_join_and_leave_only_in_a_workload_that_has_them(
+    changes: list[str], says: str, refused: Refused
+) -> None:
     assert any(says in line for line in refused(*changes)), refused(*changes)
 
 

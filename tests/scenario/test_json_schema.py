@@ -124,7 +124,7 @@ BASE: dict[str, Any] = {"topic": {"replication": 3}}
     ],
     ids=str,
 )
-def test_what_is_no_scenario_neither_loads_nor_meets_it(data: dict[str, Any]) -> None:
+def test_an_invalid_scenario_neither_loads_nor_meets_the_schema(data: dict[str, Any]) -> None:
     assert refused(BASE | data)
     assert not loads(BASE | data)
 
@@ -145,7 +145,7 @@ def test_what_is_no_scenario_neither_loads_nor_meets_it(data: dict[str, Any]) ->
     ],
     ids=str,
 )
-def test_what_may_be_written_meets_it(data: dict[str, Any]) -> None:
+def test_a_valid_scenario_meets_the_schema(data: dict[str, Any]) -> None:
     assert refused(BASE | data) == []
 
 
@@ -213,7 +213,7 @@ def with_one_value_changed(data: Any) -> Iterator[Any]:
     [(RICH, 0.2), (OF_TRANSACTIONS, 1), (OF_GROUPS, 1), long_case(RICH, 1)],
     ids=["a fifth", "transactions", "groups", "all"],
 )
-def test_what_loads_meets_it_whatever_is_written_for_a_value(data: dict[str, Any], share: float) -> None:
+def test_no_changed_value_loads_without_meeting_the_schema(data: dict[str, Any], share: float) -> None:
     assert loads(data)
     otherwise = [changed for changed in with_one_value_changed(data) if share == 1 or DRAWS.random() < share]
     not_met = [changed for changed in otherwise if refused(changed)]
@@ -233,7 +233,7 @@ def keys(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((f"{name}.{key}", told) for key, told in definition.get("properties", {}).items())
 
 
-def test_every_key_says_what_it_means() -> None:
+def test_every_key_has_a_description() -> None:
     steps = {f"{model.__name__}.{name}" for name, model in STEPS.items()}
     unsaid = [at for at, told in keys(SCHEMA) if not told.get("description") and "const" not in told]
     assert [at for at in unsaid if at not in steps] == []

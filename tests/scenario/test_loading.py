@@ -69,7 +69,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     assert why(str(path)) == f"{path}: is not text in UTF-8"
 
 
-# what is written wrongly
+# wrong scenarios
 
 WRONG: dict[str, tuple[str, str]] = {
     "an unknown key": ("cluster:\n  brokrs: 3\n", "2: cluster.brokrs: no such key; did you mean 'brokers'?"),
@@ -263,7 +263,7 @@ WRONG: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_is_written_wrongly_is_refused_with_its_line(written_to: File, case: str) -> None:
+def test_a_wrong_scenario_is_refused_with_the_line_of_the_error(written_to: File, case: str) -> None:
     text, says = WRONG[case]
     path = written_to(text)
     [line] = why(str(path)).splitlines()
@@ -294,11 +294,11 @@ def test_aliases_that_multiply_are_refused(written_to: File) -> None:
     assert "more than 100000 entries" in why(str(written_to("\n".join(levels) + "\n")))
 
 
-def test_what_is_nested_too_deeply_is_refused(written_to: File) -> None:
+def test_a_deeply_nested_file_is_refused(written_to: File) -> None:
     assert "nested too deeply" in why(str(written_to("claim: " + "[" * 2000 + "\n")))
 
 
-def test_an_alias_to_what_it_is_part_of_is_refused(written_to: File) -> None:
+def test_a_recursive_alias_is_refused(written_to: File) -> None:
     assert "alias" in why(str(written_to("cluster: &c\n  config: *c\n")))
 
 
@@ -380,7 +380,7 @@ def test_a_set_that_leads_nowhere_is_refused(assignment: str, says: str) -> None
 # what the rest of the harness takes from a scenario
 
 
-def test_the_configuration_is_what_promises_depend_on() -> None:
+def test_the_configuration_has_the_settings_that_promises_depend_on() -> None:
     found = configuration(load("lose-messages/leader-killed-acks-1", ["workload.consume=group", "topic.replication=2"]))
     assert (found.acks, found.idempotence, found.unclean_election) == ("1", False, False)
     assert (found.replication, found.min_insync_replicas, found.grouped) == (2, 1, True)
@@ -440,7 +440,7 @@ def test_nodes_are_named_by_their_role() -> None:
     assert load("jepsen-2013/unclean-election-zookeeper").cluster.node_names == ["b1", "b2", "b3", "b4", "z1"]
 
 
-def test_an_inventory_is_found_from_its_own_file_and_what_is_set_from_the_current_directory(
+def test_an_inventory_path_is_relative_to_its_file_but_a_set_path_to_the_current_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "a" / "own.yaml"
@@ -486,7 +486,7 @@ def test_an_inventory_may_have_any_name(name: str, tmp_path: Path, monkeypatch: 
         ("more: &a [*a]", r"cluster\.more: no such key"),
     ],
 )
-def test_what_json_cannot_say_of_a_cluster_is_a_line_though_it_names_an_inventory(value: str, says: str) -> None:
+def test_a_cluster_that_json_cannot_express_is_an_error_even_with_an_inventory(value: str, says: str) -> None:
     with pytest.raises(ScenarioError, match=says):
         load("delivery/at-least-once", ["cluster={machines: inv.yaml, " + value + "}"])
 
@@ -499,7 +499,7 @@ def test_infinity_stays_a_number_beside_an_inventory() -> None:
 @pytest.mark.parametrize(
     "depth", [depth if depth in {100, 370, 910} else long_case(depth) for depth in range(100, 1000, 90)]
 )
-def test_what_is_nested_too_deeply_is_a_line_whoever_finds_that(depth: int) -> None:
+def test_deep_nesting_is_a_scenario_error_at_any_depth(depth: int) -> None:
     with pytest.raises(ScenarioError):
         load("delivery/at-least-once", ["cluster={machines: x, b: " + "[" * depth + "]" * depth + "}"])
 
@@ -517,7 +517,7 @@ def test_a_name_may_be_as_long_as_a_folder(written_to: File) -> None:
     assert load(str(written_to(f"name: {'a' * 200}\n"))).name == "a" * 200
 
 
-def test_a_file_name_that_is_too_long_is_refused_with_what_to_add(tmp_path: Path) -> None:
+def test_a_file_name_that_is_too_long_is_refused_with_a_remedy(tmp_path: Path) -> None:
     path = tmp_path / f"{'a' * 240}.yaml"
     path.write_text("topic: {replication: 3}\n")
     assert "from its file, is longer than 200 characters: add a shorter `name:`" in why(str(path))

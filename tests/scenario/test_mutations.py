@@ -31,5 +31,5 @@ def test_a_damaged_scenario_loads_or_is_refused_in_lines(index: int) -> None:
     assert None in outcomes, "the damage is too small to be refused"
 
 
-def test_what_is_not_damaged_loads() -> None:
+def test_undamaged_texts_load() -> None:
     assert None not in map(loaded, TEXTS)

@@ -24,7 +24,7 @@ def test_every_step_fault_workload_and_target_has_its_place() -> None:
     assert set(ROLES) <= MEANT.keys()
 
 
-def test_every_key_is_described_with_what_it_takes() -> None:
+def test_every_key_is_described_with_its_values() -> None:
     schema, page = json_schema(), reference()
     keys = {key for definition in (schema, *schema["$defs"].values()) for key in definition.get("properties", {})}
     elsewhere = {"kind", *STEPS}  # headings, of their own

@@ -33,14 +33,14 @@ def test_a_setting_that_is_an_empty_text_stays(written_to: Callable[[str], Path]
     assert load(str(written_to(resolved_yaml(scenario)))).cluster.config == {"ssl.cipher.suites": ""}
 
 
-def test_what_a_run_depends_on_is_said_though_nobody_gave_it() -> None:
+def test_the_resolved_scenario_shows_defaults_that_a_run_depends_on() -> None:
     said = yaml.safe_load(resolved_yaml(load("jepsen-2013/min-isr-2")))
     assert said["workload"]["enable.idempotence"] is True
     assert said["workload"]["max.in.flight.requests.per.connection"] == 5
     assert said["cluster"]["version"] == "4.3.1"
 
 
-def test_what_is_empty_or_usual_is_not_said() -> None:
+def test_the_resolved_scenario_omits_empty_and_usual_values() -> None:
     said = yaml.safe_load(resolved_yaml(load("jepsen-2013/min-isr-2")))
     assert "notes" not in said
     assert said["final_read"] == {"replicas": False}

@@ -10,7 +10,7 @@ from workloads.transactions import Replace
 
 STEP: TypeAdapter[Step] = TypeAdapter(Step)
 
-#: What each fault needs to be told, besides its target.
+#: The keys that each fault needs besides its target.
 PARAMETERS = {
     "partition": {"from": "leader", "to": "followers"},
     "slow": {"target": "leader", "delay": "250ms"},
@@ -56,7 +56,7 @@ def test_every_fault_of_the_catalogue_can_be_injected_and_written_again(kind: st
         ),
     ],
 )
-def test_a_step_says_what_it_does(written: dict[str, object], told: str) -> None:
+def test_the_text_of_a_step_describes_it(written: dict[str, object], told: str) -> None:
     assert str(STEP.validate_python(written)) == told
 
 
@@ -78,7 +78,7 @@ def test_there_are_ten_kinds_of_step() -> None:
 
 
 @pytest.mark.parametrize("kind", [kind for kind, fault in FAULTS.items() if not fault.drawable])
-def test_what_presumes_an_earlier_step_cannot_be_drawn(kind: str) -> None:
+def test_a_fault_that_needs_an_earlier_step_cannot_be_drawn(kind: str) -> None:
     with pytest.raises(ValueError, match=f"{kind} needs an earlier fault"):
         STEP.validate_python({"random": {"faults": [{"fault": kind, "target": "b1"}]}})
 
@@ -89,7 +89,7 @@ def test_drawn_faults_have_no_names() -> None:
 
 
 def test_a_shutdown_may_take_as_long_as_it_is_given() -> None:
-    """What is broken meanwhile is not to heal by itself before that is over."""
+    """A fault that is active meanwhile must not heal by itself before the shutdown is over."""
     stop = {"fault": "stop", "target": "b1", "grace": "10m"}
     assert STEP.validate_python({"inject": stop}).longest == 600
     assert STEP.validate_python({"inject": {"fault": "kill", "target": "b1"}}).longest == 0

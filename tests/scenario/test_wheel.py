@@ -42,7 +42,7 @@ def test_the_report_brings_its_template(installed: Path) -> None:
     assert list((installed / "harness/report/templates").iterdir())
 
 
-def test_what_is_installed_loads_its_own_scenarios(installed: Path) -> None:
+def test_an_installed_package_loads_its_own_scenarios(installed: Path) -> None:
     program = (
         "import harness.resources as r, harness.scenario.loading as l; "
         "print(r.scenarios(), len(l.catalogue()), r.recipes().joinpath('kafka/Dockerfile').is_file())"

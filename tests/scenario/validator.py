@@ -1,4 +1,4 @@
-"""As much of JSON Schema as ours says: whoever uses another keyword is told.
+"""The part of JSON Schema that our schema uses; any other keyword is an error.
 
 The package jsonschema is not a dependency (requirements.lock). Another project's validator tries the schema, too
 (tests/cluster/test_ci.py), with few mistakes: the tests beside this one try thousands.
