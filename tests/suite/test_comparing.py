@@ -78,7 +78,7 @@ def judged(store: Path, scenario: str, seed: int = 1, found: Verdict | None = No
         ({"never": frozenset({"isolate"})}, []),
     ],
 )
-def test_what_is_worse(changed: dict[str, object], says: list[str]) -> None:
+def test_each_worse_figure_is_named(changed: dict[str, object], says: list[str]) -> None:
     assert list(worse(SAME, replace(SAME, **changed), tolerance=1.5)) == says  # type: ignore[arg-type]
 
 
@@ -128,7 +128,7 @@ BY_CHANCE = {
 
 
 @pytest.mark.parametrize("scenario", BY_CHANCE)
-def test_what_differs_between_two_runs_of_one_scenario_is_reported_and_not_worse(scenario: str) -> None:
+def test_chance_differences_between_two_runs_are_reported_but_not_worse(scenario: str) -> None:
     before, now = (replace(SAME, **changed) for changed in BY_CHANCE[scenario])  # type: ignore[arg-type]
     assert list(worse(before, now, 1.5)) == []
     assert list(grown(before, now, 1.5)) or scenario == "delivery/at-least-once"
@@ -145,8 +145,8 @@ def test_a_real_slowing_down_is_worse() -> None:
     ]
 
 
-def test_where_nothing_was_judged_before_nothing_is_worse_but_fewer_as_expected() -> None:
-    """A run that crashed found no anomaly: that is no measure."""
+def test_without_a_judged_run_before_only_fewer_expected_runs_are_worse() -> None:
+    """A crashed run found no anomaly, so it is no baseline."""
     crashed = figures(Runs(crashed=1))
     found = replace(
         SAME, runs=1, anomalies=frozenset({"lost"}), violations=frozenset({"lost"}), never=frozenset({"cut"})
@@ -178,8 +178,8 @@ def test_a_fault_after_which_most_runs_never_recovered_is_reported(tmp_path: Pat
     assert chance.worse == []
 
 
-def test_what_a_scenario_names_may_be_found_or_not(tmp_path: Path) -> None:
-    """`expect.allowed` is chance; what is not named is news."""
+def test_an_anomaly_that_the_scenario_allows_is_never_worse(tmp_path: Path) -> None:
+    """`expect.allowed` names anomalies that may occur by chance; any other new anomaly is worse."""
     clean, found = judged(tmp_path, "a", 1), judged(tmp_path, "a", 2, verdict(Judgement.INVALID))
     found.file.expect = Expectation(allowed=["lost"], standing=Standing.PERMITTED)
     assert [one.worse for one in compare({"a": Runs([clean])}, {"a": Runs([found])}, 1.5)] == [[]]
@@ -276,7 +276,7 @@ def test_of_a_store_the_runs_of_a_suite_are_its_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("torn_by", ["a write", "a removal"])
-def test_what_cannot_be_read_any_more_is_worse_and_no_older_run_stands_for_it(torn_by: str, tmp_path: Path) -> None:
+def test_an_unreadable_run_is_worse_and_no_older_run_replaces_it(torn_by: str, tmp_path: Path) -> None:
     before, again, now, beside = (judged(tmp_path, "a", seed) for seed in range(4))
     suite_of(tmp_path, 1, ("a (one)", before), ("a (two)", before))
     suite_of(tmp_path, 2, ("a (one)", now), ("a (two)", again), ("a (two)", beside))
@@ -318,7 +318,7 @@ def test_a_measure_whose_verdict_is_gone_is_reported_and_nothing_is_compared_wit
     assert not measure.compared
 
 
-def test_what_was_removed_of_a_suite_is_reported_and_the_rest_is_compared(tmp_path: Path) -> None:
+def test_removed_runs_of_a_suite_are_reported_and_the_others_compared(tmp_path: Path) -> None:
     runs = [judged(tmp_path, "a", seed) for seed in range(3)]
     suite_of(tmp_path, 1, ("a (one)", runs[0]), ("a (two)", runs[1]), ("a (two)", runs[2]))
     for run in runs[:2]:
@@ -383,9 +383,7 @@ def test_a_run_that_cannot_be_read_is_reported_and_the_rest_is_compared(tmp_path
 
 
 @pytest.mark.parametrize("baseline", [False, True])
-def test_of_a_store_what_the_newest_suite_of_a_name_has_no_more_is_none_of_its_cases(
-    baseline: bool, tmp_path: Path
-) -> None:
+def test_a_case_that_the_newest_suite_no_longer_has_is_not_a_case_of_the_store(baseline: bool, tmp_path: Path) -> None:
     runs = [judged(tmp_path, name, seed) for seed, name in enumerate("abcb")]
     suite_of(tmp_path, 1, ("a", runs[0]), ("b", runs[1]))
     suite_of(tmp_path, 2, ("b", runs[1]), suite="another")
@@ -452,7 +450,7 @@ def test_of_a_store_a_newer_run_that_crashed_stands_for_its_scenario_but_in_a_ba
     assert by_case(tmp_path, print, baseline=True)["a"] == Runs((good,))
 
 
-def test_a_suite_that_crashed_hides_no_older_runs_from_who_is_compared(tmp_path: Path) -> None:
+def test_a_crashed_suite_does_not_hide_older_runs_from_a_comparison(tmp_path: Path) -> None:
     run = judged(tmp_path, "a", 1)
     suite_of(tmp_path, 1, ("a (one)", run))
     later = suite_file(case("a (one)"), case("b"), began=2.0)
@@ -466,7 +464,7 @@ def test_a_suite_that_crashed_hides_no_older_runs_from_who_is_compared(tmp_path:
     assert [one.file.seed for one in by_case(tmp_path, print, baseline=True)["a (one)"].judged] == [2]
 
 
-def test_what_can_no_longer_run_is_worse_and_the_report_says_so(tmp_path: Path) -> None:
+def test_a_scenario_that_can_no_longer_run_is_worse(tmp_path: Path) -> None:
     run = Runs([judged(tmp_path, "a")])
     file = suite_file(case("a"), case("b"))
     file.runs[0].outcome = file.runs[1].outcome = RunOutcome.CANNOT_RUN
@@ -483,7 +481,7 @@ def test_the_worse_come_first(tmp_path: Path) -> None:
     assert [one.name for one in compared] == ["b", "a"]
 
 
-def test_where_all_crashed_or_could_not_run_that_is_worse_and_no_measure(tmp_path: Path) -> None:
+def test_a_suite_without_a_judged_run_is_worse_and_no_baseline(tmp_path: Path) -> None:
     run = Runs([judged(tmp_path / "old", "a")])
     for number, (outcome, worse_) in enumerate(
         [
@@ -505,7 +503,7 @@ def test_where_all_crashed_or_could_not_run_that_is_worse_and_no_measure(tmp_pat
         assert [one.worse for one in compare({"a": run}, by_case(store, print), 1.5)] == [[worse_]], "an older one"
 
 
-def test_where_nothing_is_judged_the_line_says_what_to_do(tmp_path: Path) -> None:
+def test_a_store_without_a_judged_run_is_refused_with_a_remedy(tmp_path: Path) -> None:
     record(tmp_path, "a", 1)
     with pytest.raises(HistoryError, match="no judged run here: `kafka-trial check"):
         by_case(tmp_path, print)

@@ -21,7 +21,7 @@ def names(*runs: object) -> list[str]:
 
 
 @pytest.mark.parametrize("name", suites())
-def test_every_suite_that_comes_with_it_loads_says_what_it_is_for_and_has_runs(name: str) -> None:
+def test_every_shipped_suite_loads_has_a_purpose_and_has_runs(name: str) -> None:
     suite = load_suite([name])
     assert suite.about
     assert plan(suite, (), 1, Random(1))
@@ -206,7 +206,7 @@ def test_a_pattern_may_begin_with_several_slashes(tmp_path: Path) -> None:
         cases("///nowhere-*.yaml")
 
 
-def test_what_is_a_list_of_one_may_be_written_without_the_list() -> None:
+def test_a_list_with_one_element_may_be_written_without_the_list() -> None:
     one = {"scenarios": "delivery/*", "tags": "groups", "set": "workload.rate=5", "versions": "3.9.2"}
     assert names(one) == names({key: [value] for key, value in one.items()})
     assert names(one)[0].endswith(" (3.9.2, workload.rate=5)")
@@ -228,7 +228,7 @@ def test_settings_of_the_command_line_win() -> None:
         ([{"scenarios": "jepsen-2013/min-isr-2", "set": ["topic.replication=none"]}], "--set topic.replication"),
     ],
 )
-def test_what_cannot_be_run_is_a_line_before_anything_is_started(runs: list[object], says: str) -> None:
+def test_an_impossible_run_is_reported_in_one_line_before_the_start(runs: list[object], says: str) -> None:
     with pytest.raises(ScenarioError) as raised:
         cases(*runs)
     assert says in str(raised.value)
@@ -280,7 +280,7 @@ def test_a_suite_is_named_alone() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "- jepsen-2013/*\n", "nightly\n"])
-def test_a_file_without_keys_gets_an_error_that_says_what_a_suite_is(tmp_path: Path, text: str) -> None:
+def test_a_file_without_keys_gets_an_error_that_explains_suites(tmp_path: Path, text: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(ScenarioError, match=r"mine\.yaml:1: a suite is a mapping with a list of runs"):
@@ -294,7 +294,7 @@ def test_some_scenarios_are_a_suite_themselves() -> None:
     ]
 
 
-def test_what_a_suite_sets_wrongly_is_named_with_its_case_and_what_was_typed_is_not() -> None:
+def test_a_wrong_set_in_a_suite_is_named_with_its_case_but_a_typed_one_is_not() -> None:
     wrong = {"scenarios": "delivery/*", "variants": {"good": "workload.rate=7", "bad": "nope.x=1"}}
     with pytest.raises(ScenarioError) as told:
         cases(wrong)
@@ -306,7 +306,7 @@ def test_what_a_suite_sets_wrongly_is_named_with_its_case_and_what_was_typed_is_
     assert line.startswith("--set nope.x: no such key")
 
 
-def test_what_failed_comes_first_then_what_was_left_out_then_the_longest() -> None:
+def test_failed_runs_come_first_then_left_out_runs_then_the_longest() -> None:
     each = [case("a", seconds=10), case("b", seconds=20), case("c", seconds=5), case("d", seconds=1)]
     order = in_order(each, {"d": Urgency.FAILED, "c": Urgency.LEFT_OUT, "b": Urgency.NONE})
     assert [one.name for one in order] == ["d", "c", "b", "a"]

@@ -56,7 +56,7 @@ def chosen(
     return days(to_remove(runs, 100 * DAY, days_, most, unexpected))
 
 
-def test_what_is_older_goes() -> None:
+def test_prune_removes_older_runs() -> None:
     assert chosen([kept(99), kept(80), kept(89)], days_=10) == ["day-80", "day-89"]
     assert chosen([kept(90)], days_=10) == []
 
@@ -75,7 +75,7 @@ def test_the_oldest_go_until_the_rest_fits() -> None:
 
 
 @pytest.mark.parametrize("expected", [False, None])
-def test_what_was_not_expected_or_not_judged_stays_unless_asked_for(expected: bool | None) -> None:
+def test_unexpected_or_unjudged_runs_stay_unless_asked_for(expected: bool | None) -> None:
     runs = [kept(1, expected=expected), kept(2)]
     assert chosen(runs, days_=1) == ["day-2"]
     assert chosen(runs, most=0) == ["day-2"]
@@ -146,8 +146,8 @@ def test_of_each_case_of_a_suite_the_newest_judged_runs_stay(tmp_path: Path) -> 
     assert protected(tmp_path) == {later, b}
 
 
-def test_what_is_removed_while_a_store_is_looked_at_is_passed_over(tmp_path: Path) -> None:
-    """Another prune removes whole runs, each at another moment of this one."""
+def test_runs_removed_during_the_search_of_a_store_are_skipped(tmp_path: Path) -> None:
+    """Another prune removes whole runs while this one searches the store."""
     goes_on, other = record(tmp_path, "a", 1), record(tmp_path, "b", 1)
     others = [other, *(Path(shutil.copytree(other, other.with_name(f"20260102-{n}"))) for n in range(100))]
     with ThreadPoolExecutor() as pool:
@@ -158,14 +158,14 @@ def test_what_is_removed_while_a_store_is_looked_at_is_passed_over(tmp_path: Pat
     assert (any(done.result()), runs_below(tmp_path)) == (False, [goes_on])
 
 
-def test_what_can_only_be_left_alone_frees_nothing() -> None:
+def test_a_run_that_must_be_left_alone_frees_no_space() -> None:
     runs = [kept(1), kept(2), kept(3), kept(4)]
     alone = {Path(f"day-{day}"): LeftAlone(why) for day, why in enumerate(WhyKept, 1)}
     taken = to_remove(runs, 100 * DAY, None, 20, False, (), alone.get)
     assert days(taken) == ["day-1", "day-2", "day-3", "day-4"]
 
 
-def test_what_another_prune_removed_with_the_folder_of_its_scenario_is_not_locked(tmp_path: Path) -> None:
+def test_a_run_removed_by_another_prune_is_not_locked(tmp_path: Path) -> None:
     run = record(tmp_path / "store", "a", 1)
     one = kept(1)
     here = Kept(Stored(run, one.run.file, one.run.verdict), 10)
@@ -174,8 +174,8 @@ def test_what_another_prune_removed_with_the_folder_of_its_scenario_is_not_locke
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_what_is_left_alone_says_why_and_what_is_not_goes(dry_run: bool, tmp_path: Path) -> None:
-    """Runs whose names end as a line of another reason would."""
+def test_prune_gives_a_reason_for_each_run_it_leaves_alone(dry_run: bool, tmp_path: Path) -> None:
+    """The names of these runs end like the text of another reason."""
     names = ("being recorded", "not yours to empty", "it is being recorded")
     theirs, lives, mine = (record(tmp_path, name, 1) for name in names)
     every = [Kept(read_run(run), 10) for run in (theirs, lives, mine)]
@@ -205,7 +205,7 @@ for one in removed([Kept(read_run(run), 10) for run in runs], store, False, lamb
 
 
 def test_a_run_that_only_the_system_knows_to_be_anothers_keeps_no_other_from_going(tmp_path: Path) -> None:
-    """What a folder seems to allow is not all that decides: a sticky bit, an attribute."""
+    """The mode of a folder does not decide alone: a sticky bit or an attribute may forbid the removal."""
     theirs, mine = (record(tmp_path, name, 1) for name in ("a", "b"))
     theirs.chmod(0o500)
     command = [*WITHOUT_PRIVILEGES, sys.executable, "-c", PRUNES, tmp_path, theirs, mine]
@@ -228,7 +228,7 @@ def suite(store: Path, name: str, began: float, *runs: Path, ended: bool = True)
     return directory
 
 
-def test_the_newest_suite_of_each_name_stays_and_those_that_go_on(tmp_path: Path) -> None:
+def test_the_newest_suite_of_each_name_and_the_resumable_ones_stay(tmp_path: Path) -> None:
     runs = [record(tmp_path, "a", seed) for seed in range(7)]
     suite(tmp_path, "quick", 1, runs[0])
     suite(tmp_path, "quick", 2, runs[1])
@@ -252,7 +252,7 @@ def test_the_newest_suite_of_each_name_stays_and_those_that_go_on(tmp_path: Path
     assert protected(tmp_path) - {runs[4]} == {runs[0], runs[3]}
 
 
-def test_what_the_next_is_compared_with_stays_though_its_suite_went_on_and_was_broken_off(tmp_path: Path) -> None:
+def test_the_baseline_of_the_next_suite_stays_even_if_its_suite_was_broken_off(tmp_path: Path) -> None:
     runs = [record(tmp_path, "a", seed) for seed in range(2)]
     suite(tmp_path, "quick", 1, runs[0])
     suite(tmp_path, "quick", 2, runs[1], ended=False)
@@ -260,8 +260,8 @@ def test_what_the_next_is_compared_with_stays_though_its_suite_went_on_and_was_b
     assert protected(tmp_path) == {runs[1]}
 
 
-def test_of_the_suites_that_were_broken_off_the_one_that_goes_on_keeps_its_runs(tmp_path: Path) -> None:
-    """The newest of each name alone: nights that all break off would fill the store."""
+def test_only_the_newest_broken_off_suite_keeps_its_runs(tmp_path: Path) -> None:
+    """If each one kept its runs, a row of broken-off nights would fill the store."""
     runs = [record(tmp_path, "a", seed) for seed in range(4)]
     suites = [suite(tmp_path, "quick", began, run, ended=began > 3) for began, run in enumerate(runs, 1)]
     assert protected(tmp_path) == {runs[2], runs[3]}
@@ -272,7 +272,7 @@ def test_of_the_suites_that_were_broken_off_the_one_that_goes_on_keeps_its_runs(
     assert protected(tmp_path) == {runs[1], runs[3]}
 
 
-def test_where_the_newest_cannot_be_read_what_stands_for_it_stays(tmp_path: Path) -> None:
+def test_the_run_that_replaces_an_unreadable_newest_run_stays(tmp_path: Path) -> None:
     runs = [record(tmp_path, "a", seed) for seed in range(3)]
     for began, run in enumerate(runs, 1):
         suite(tmp_path, "quick", began, run)
@@ -282,10 +282,10 @@ def test_where_the_newest_cannot_be_read_what_stands_for_it_stays(tmp_path: Path
     assert protected(tmp_path) == {runs[0]}
 
 
-def test_what_was_worse_or_not_compared_yet_is_no_measure_and_the_newest_that_goes_on_has_its_own(
+def test_worse_or_uncompared_suites_are_no_baseline_and_a_resumable_one_keeps_its_own(
     tmp_path: Path,
 ) -> None:
-    """As by_case chooses: a suite that found worse, one that was broken off before it was compared."""
+    """by_case chooses in the same way: one suite was worse, one was broken off before its comparison."""
     runs = [record(tmp_path, "a", seed) for seed in range(4)]
     directories = [suite(tmp_path, "quick", began, run) for began, run in enumerate(runs, 1)]
     worse, waits, live = (SuiteFile.read(directory) for directory in directories[1:])
@@ -329,7 +329,7 @@ def test_a_suite_of_which_no_run_is_left_may_go_but_not_the_newest_of_its_name(t
 
 @pytest.mark.parametrize("outcome", [RunOutcome.RUNNING, RunOutcome.INTERRUPTED, RunOutcome.WAITING])
 def test_a_suite_that_was_killed_has_the_runs_that_it_began(outcome: RunOutcome, tmp_path: Path) -> None:
-    """One that waits is not begun: what has its seed is another's."""
+    """A waiting run has not begun: a run with its seed belongs to another suite."""
     record(tmp_path, "a", 7)
     killed = suite(tmp_path, "quick", 1, ended=False)
     file = SuiteFile.read(killed)
@@ -353,7 +353,7 @@ def test_a_suite_has_the_attempts_that_were_broken_off(tmp_path: Path) -> None:
     assert without_runs(tmp_path, DAY, 0) == [older]
 
 
-def test_the_directory_of_a_suite_goes_unless_somebody_goes_on_with_it_or_it_is_not_yours(tmp_path: Path) -> None:
+def test_a_suite_directory_is_removed_unless_it_is_in_use_or_not_yours(tmp_path: Path) -> None:
     gone, live, theirs, kept_ = (suite(tmp_path, "quick", began) for began in range(1, 5))
     (gone / "logs").mkdir()
     (gone / "logs" / "1.log").write_text("x")
@@ -367,6 +367,6 @@ def test_the_directory_of_a_suite_goes_unless_somebody_goes_on_with_it_or_it_is_
     assert live.exists()
 
 
-def test_what_must_stay_stays_whatever_is_asked_for() -> None:
+def test_a_protected_run_stays_even_if_all_are_to_go() -> None:
     runs = [kept(1), kept(2)]
     assert days(to_remove(runs, 100 * DAY, 1, 0, True, {Path("day-1").resolve()})) == ["day-2"]

@@ -38,7 +38,7 @@ def followed(order: Order, log: Path) -> list[Event]:
     return [events.get() for _ in range(events.qsize())]
 
 
-def test_what_the_machine_lacks_is_reported_and_no_directory_is_left(tmp_path: Path) -> None:
+def test_a_lack_of_the_machine_is_reported_and_leaves_no_directory(tmp_path: Path) -> None:
     events = followed(order(tmp_path / "store"), tmp_path / "log")
     assert (events[-1].kind, events[-1].needed) == ("cannot run", True)
     assert "Docker" in events[-1].text
@@ -51,7 +51,7 @@ def test_a_scenario_that_changed_since_is_not_recorded(tmp_path: Path) -> None:
     assert event == Event(kind="failed", text=f"{NAME} changed since the suite began: start the suite again")
 
 
-def test_what_was_in_a_file_is_recorded_though_the_file_is_gone(tmp_path: Path) -> None:
+def test_a_scenario_is_recorded_from_its_text_even_if_its_file_is_gone(tmp_path: Path) -> None:
     gone, text = str(tmp_path / "gone.yaml"), "cluster: {machines: inventory.yaml}\nworkload: {rate: 7}\n"
     asked = order(tmp_path / "store", written=gone, text=text, digest=digest(load(gone, text=text)))
     [event] = followed(asked, tmp_path / "log")
@@ -76,7 +76,7 @@ def test_an_inventory_that_cannot_be_read_any_more_is_a_line_and_its_users_to_me
 
 
 @pytest.mark.parametrize("error", [ScenarioError, EnvironmentLacks, ClusterError, KeyboardInterrupt])
-def test_what_was_noted_of_an_error_is_in_its_line(error: type[BaseException], tmp_path: Path) -> None:
+def test_the_note_of_an_error_is_in_its_line(error: type[BaseException], tmp_path: Path) -> None:
     exc = error("interrupted" if error is KeyboardInterrupt else "one\ntwo")
     exc.add_note("the recording stays in store/a/1")
 
@@ -95,7 +95,7 @@ def test_what_was_noted_of_an_error_is_in_its_line(error: type[BaseException], t
         (ZeroDivisionError("oops"), "defect: ZeroDivisionError: oops"),
     ],
 )
-def test_what_the_system_refuses_is_no_defect(error: Exception, line: str, tmp_path: Path) -> None:
+def test_an_error_of_the_system_is_not_reported_as_a_defect(error: Exception, line: str, tmp_path: Path) -> None:
     def breaks(*_: object, **__: object) -> Path:
         raise error
 
@@ -107,7 +107,7 @@ def test_what_the_system_refuses_is_no_defect(error: Exception, line: str, tmp_p
     ("error", "needed"),
     [(NoMeans("no sch_netem"), False), (EnvironmentLacks("Kafka 3.9.2 cannot be downloaded"), True)],
 )
-def test_what_a_suite_may_skip_is_what_the_machine_has_no_means_for_and_nothing_that_failed_tonight(
+def test_a_suite_may_skip_only_runs_for_which_the_kernel_has_no_means(
     error: Exception, needed: bool, tmp_path: Path
 ) -> None:
     def breaks(*_: object, **__: object) -> Path:
@@ -126,8 +126,8 @@ def test_one_that_is_killed_ends_too(tmp_path: Path) -> None:
     assert event == Event(kind="failed", text="its process was killed by signal 9")
 
 
-def test_what_only_records_imports_no_judge() -> None:
-    """Half a second of a core, of every run."""
+def test_the_recorder_imports_no_judge() -> None:
+    """The imports of the judge would cost half a second of a core in every run."""
     script = (
         "import sys, harness.suite.recorder, harness.run.lifecycle, harness.suite.plan;"
         "import harness.providers.docker.provider;"

@@ -42,7 +42,7 @@ def kinds(file: SuiteFile) -> dict[str, str]:
     }
 
 
-def test_junit_has_a_case_for_every_run_and_only_what_was_expected_passes(file: SuiteFile) -> None:
+def test_junit_has_a_case_for_every_run_and_only_expected_runs_pass(file: SuiteFile) -> None:
     assert kinds(file) == {
         "waiting": "skipped",
         "running": "error",
@@ -62,12 +62,12 @@ def test_junit_has_a_case_for_every_run_and_only_what_was_expected_passes(file: 
     }
 
 
-def test_what_cannot_run_is_skipped_where_the_suite_says_so(file: SuiteFile) -> None:
+def test_a_run_that_cannot_run_is_skipped_if_the_suite_says_so(file: SuiteFile) -> None:
     file.cannot_run = "skip"
     assert kinds(file)["cannot run"] == "skipped"
 
 
-def test_junit_counts_what_it_has(file: SuiteFile) -> None:
+def test_junit_counts_its_cases(file: SuiteFile) -> None:
     [suite] = ET.fromstring(junit.render(file)).findall("testsuite")
     counted = {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")}
     assert counted == {"tests": "15", "failures": "3", "errors": "5", "skipped": "2"}
@@ -79,13 +79,13 @@ def test_the_summary_says_how_many_of_the_runs_of_a_case_came_out_as_expected(fi
     assert len(rows) == 2 + len(RunOutcome) + 1
 
 
-def test_what_is_said_breaks_no_table(file: SuiteFile) -> None:
+def test_messages_do_not_break_the_markdown_table(file: SuiteFile) -> None:
     row = next(line for line in markdown(file).splitlines() if "| crashed |" in line)
     assert row.replace("\\|", "").count("|") == 6
     assert "<crashed>" not in row
 
 
-def test_the_page_links_the_reports_of_judged_runs_and_quotes_what_is_said(file: SuiteFile, tmp_path: Path) -> None:
+def test_the_page_links_reports_of_judged_runs_and_escapes_messages(file: SuiteFile, tmp_path: Path) -> None:
     links: list[str] = []
     (tmp_path / "as expected" / "1").mkdir(parents=True)
 
@@ -114,7 +114,7 @@ def test_github_gets_a_summary_where_it_runs_it(file: SuiteFile, tmp_path: Path)
     append_summary(file, {})
 
 
-def test_what_is_worse_than_the_baseline_is_in_every_report() -> None:
+def test_every_report_names_runs_that_are_worse_than_the_baseline() -> None:
     file = suite_file(case("a"), case("a", 2), case("b"), baseline="old")
     for run in file.runs:
         run.outcome = RunOutcome.EXPECTED
@@ -130,7 +130,7 @@ def test_what_is_worse_than_the_baseline_is_in_every_report() -> None:
 
 
 @pytest.mark.parametrize("outcome", [RunOutcome.CANNOT_RUN, RunOutcome.NOT_STARTED])
-def test_what_is_worse_is_a_failure_in_junit_though_its_run_is_skipped(outcome: RunOutcome) -> None:
+def test_a_worse_run_is_a_failure_in_junit_even_if_it_was_skipped(outcome: RunOutcome) -> None:
     file = suite_file(case("a"), case("b"), baseline="old", cannot_run="skip")
     file.runs[0].outcome = file.runs[1].outcome = outcome
     file.worse = {"a": ["cannot run now, was run before"]}
@@ -154,14 +154,14 @@ def test_an_annotation_is_one_line_whatever_is_said() -> None:
     assert annotations(file) == ["::error title=a%3Ab%2Cc::crashed: first%0Asecond 100%25"]
 
 
-def test_what_was_not_run_is_a_warning_where_the_suite_skips_it() -> None:
+def test_a_run_that_the_suite_skips_is_a_warning() -> None:
     file = suite_file(case("a"), case("b"), cannot_run="skip")
     file.runs[0].outcome, file.runs[1].outcome = RunOutcome.CANNOT_RUN, RunOutcome.EXPECTED
     assert annotations(file) == ["::warning title=a::cannot run"]
 
 
 @pytest.mark.parametrize("cannot_run", ["skip", "fail"])
-def test_what_a_time_budget_left_out_is_a_warning(cannot_run: str) -> None:
+def test_a_run_left_out_by_the_time_budget_is_a_warning(cannot_run: str) -> None:
     file = suite_file(case("a"), cannot_run=cannot_run)
     file.runs[0].outcome = RunOutcome.NOT_STARTED
     assert annotations(file) == ["::warning title=a::not started"]
@@ -172,7 +172,7 @@ def test_time_is_written_in_minutes(seconds: float, text: str) -> None:
     assert clock(seconds) == text
 
 
-def test_what_runs_cost_besides_their_timelines_is_said() -> None:
+def test_the_reports_give_the_time_of_runs_besides_their_timelines() -> None:
     file = suite_file(case("a"), case("b"), case("c"), spent=90.0)
     assert file.cost == "1 min 30 s"
     file.runs[0].timeline_seconds, file.runs[1].timeline_seconds = 30.0, 31.0
@@ -199,7 +199,7 @@ def test_what_runs_cost_besides_their_timelines_is_said() -> None:
         (verdict_of(Judgement.INVALID, "lost: 520 of 987"), "invalid, as expected: lost: 520 of 987"),
     ],
 )
-def test_a_run_that_was_not_as_expected_says_once_what_was_and_what_was_found(judged: Verdict, words: str) -> None:
+def test_an_unexpected_run_names_its_expectation_and_its_findings_once(judged: Verdict, words: str) -> None:
     run = suite_file(case("a")).runs[0]
     run.judged(judged)
     assert result_words(run) == words

@@ -1,4 +1,4 @@
-"""A suite goes through all of its runs, whatever becomes of one, and can go on where it was broken off."""
+"""A suite does all of its runs even if one fails, and --resume continues it after an interruption."""
 
 import errno
 import json
@@ -133,7 +133,7 @@ def test_the_recorder_of_the_next_run_stands_by_before_a_timeline_and_begins_aft
     assert outcomes(file) == [RunOutcome.EXPECTED] * 3
 
 
-def test_what_is_missing_while_it_stands_by_is_reported_and_the_next_is_run(tmp_path: Path) -> None:
+def test_a_standby_run_that_cannot_run_is_reported_and_the_next_one_runs(tmp_path: Path) -> None:
     lacks = [Event(kind="cannot run", text="not seen at all")]
     file = suite_file(case("b"), case("a"), case("c"), case("d"))
     world = World(tmp_path, {"a": lacks, "d": lacks})
@@ -143,7 +143,7 @@ def test_what_is_missing_while_it_stands_by_is_reported_and_the_next_is_run(tmp_
     assert [run.directory is None for run in file.runs] == [False, True, False, True]
 
 
-def test_what_was_never_begun_takes_no_run_of_another_that_had_its_seed(tmp_path: Path) -> None:
+def test_a_run_that_never_began_does_not_take_an_old_run_with_its_seed(tmp_path: Path) -> None:
     record(tmp_path, "b", 7, moment="20250101")
     file = suite_file(case("a"), case("b", seed=7))
     world = World(tmp_path, {"b": [Event(kind="failed", text="not seen at all")]})
@@ -151,7 +151,7 @@ def test_what_was_never_begun_takes_no_run_of_another_that_had_its_seed(tmp_path
     assert (outcomes(file)[1], file.runs[1].directory, world.cleaned) == (RunOutcome.CRASHED, None, [])
 
 
-def test_what_stands_by_is_dismissed_and_waits_where_the_suite_is_broken_off(tmp_path: Path) -> None:
+def test_a_standby_run_is_dismissed_and_waits_if_the_suite_is_interrupted(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"))
     world = World(tmp_path, {"a": [Event(kind="failed", text="hangs")]}, interrupts=True)
     with pytest.raises(KeyboardInterrupt):
@@ -161,7 +161,7 @@ def test_what_stands_by_is_dismissed_and_waits_where_the_suite_is_broken_off(tmp
     assert "up b" not in world.log
 
 
-def test_what_stands_by_and_then_is_beyond_the_budget_is_dismissed(tmp_path: Path) -> None:
+def test_a_standby_run_beyond_the_budget_is_dismissed(tmp_path: Path) -> None:
     file = suite_file(case("a", seconds=10), case("b", seconds=10), time_budget=15.0)
     world = World(tmp_path)
     world.run(file)
@@ -182,14 +182,14 @@ def test_clusters_that_exclude_each_other_come_one_after_the_other_and_so_do_the
     assert world.log.index("up b") < world.log.index("judge a"), "its judge takes nothing from the machines"
 
 
-def test_who_crashed_holds_nothing_any_more(tmp_path: Path) -> None:
+def test_a_crashed_run_no_longer_blocks_others(tmp_path: Path) -> None:
     file = suite_file(*(case(name, alone=["subnet 10.1.2.0/24"]) for name in "ab"))
     ends = {"a": [Event(kind="failed", text="does not come up")]}
     World(tmp_path, ends, same_machines=frozenset("ab")).run(file)
     assert outcomes(file) == [RunOutcome.CRASHED, RunOutcome.EXPECTED]
 
 
-def test_what_excludes_nothing_is_run_beside_and_before_what_has_to_wait(tmp_path: Path) -> None:
+def test_a_run_with_its_own_machine_goes_before_one_that_has_to_wait(tmp_path: Path) -> None:
     file = suite_file(case("a", alone=["m1"]), case("b", alone=["m1"]), case("other", alone=["m2"]))
     world = World(tmp_path, same_machines=frozenset("ab"))
     world.run(file)
@@ -211,7 +211,7 @@ def test_what_excludes_nothing_is_run_beside_and_before_what_has_to_wait(tmp_pat
     ],
     ids=["that begins before it", "that the budget leaves out"],
 )
-def test_a_run_waits_for_a_recorder_that_looks_at_what_both_need(
+def test_a_run_waits_for_a_recorder_that_uses_the_same_resource(
     seconds: float, outcome: RunOutcome, order: list[str], tmp_path: Path
 ) -> None:
     file = suite_file(case("a", alone=["m1"]), case("b", alone=["m1", "m2"]), case("c", seconds=seconds, alone=["m2"]))
@@ -241,7 +241,7 @@ def test_a_run_that_crashes_ends_nothing_but_itself(tmp_path: Path) -> None:
     assert file.runs[0].why == "does not come up"
 
 
-def test_what_a_killed_recorder_left_is_removed(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_recorder_are_removed(tmp_path: Path) -> None:
     file = suite_file(case("a", seed=5), case("stuck", seed=6))
     world = World(tmp_path, {name: [Event(kind="failed", text="killed")] for name in ("a", "stuck")})
     directory = world.run(file)
@@ -257,14 +257,14 @@ def left(store: Path, *named: str) -> Path:
     return found
 
 
-def test_what_this_machine_cannot_run_never_counts_as_passed(tmp_path: Path) -> None:
+def test_a_run_that_this_machine_cannot_run_never_counts_as_passed(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"))
     World(tmp_path, {"a": [Event(kind="cannot run", text="no netem here")]}).run(file)
     assert outcomes(file) == [RunOutcome.CANNOT_RUN, RunOutcome.EXPECTED]
     assert file.headline == "1 of 2 runs as expected, 1 cannot run"
 
 
-def test_what_could_not_run_is_tried_again_by_who_goes_on_and_nothing_else_is(tmp_path: Path) -> None:
+def test_resume_tries_again_only_runs_that_could_not_run(tmp_path: Path) -> None:
     lacks = [Event(kind="cannot run", text="m1: no route to host", needed=True)]
     unexpected = [verdict(), verdict(Judgement.INVALID, expected=False)]
     file = suite_file(*(case(name) for name in "abcd"))
@@ -285,7 +285,7 @@ def test_what_could_not_run_is_tried_again_by_who_goes_on_and_nothing_else_is(tm
     assert to_resume(tmp_path, []) is None
 
 
-def test_what_could_not_run_though_it_was_begun_is_removed_and_kept_as_an_attempt(tmp_path: Path) -> None:
+def test_resume_removes_a_begun_run_that_could_not_run_and_notes_it_as_abandoned(tmp_path: Path) -> None:
     file = suite_file(case("a", seed=7), case("b", seed=7))
     for name, moment in (("a", "20250101"), ("a", "20250102"), ("b", "20250101")):
         record(tmp_path, name, 7, State.INTERRUPTED, moment=moment)
@@ -302,9 +302,7 @@ def test_what_could_not_run_though_it_was_begun_is_removed_and_kept_as_an_attemp
 
 
 @pytest.mark.parametrize("needed", [False, True])
-def test_a_suite_that_skips_what_cannot_run_has_nothing_left_but_what_every_run_needs(
-    needed: bool, tmp_path: Path
-) -> None:
+def test_a_suite_that_skips_runs_resumes_only_those_that_lack_a_common_need(needed: bool, tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"), cannot_run="skip")
     lacks = Event(kind="cannot run", text="no netem", needed=needed)
     directory = World(tmp_path, {"a": [lacks]}).run(file)
@@ -331,7 +329,7 @@ def test_a_disk_that_is_full_is_no_defect_of_the_judge(tmp_path: Path) -> None:
     assert file.runs[0].why == "not judged, --resume tries again: verdict.json: No space left on device"
 
 
-def test_a_judge_that_fails_leaves_that_run_to_who_goes_on_and_judges_the_next(tmp_path: Path) -> None:
+def test_a_failed_judge_leaves_its_run_to_resume_and_the_next_run_is_judged(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"), case("c"))
     directory = World(tmp_path, verdicts=[HistoryError("torn"), ZeroDivisionError("oops")]).run(file)
     assert outcomes(file) == [RunOutcome.RECORDED, RunOutcome.RECORDED, RunOutcome.EXPECTED]
@@ -366,7 +364,7 @@ def test_a_run_whose_judge_fails_again_crashed_and_its_suite_comes_to_its_end(tm
     assert to_resume(tmp_path, []) is None
 
 
-def test_a_run_that_is_judged_by_who_goes_on_took_no_night(tmp_path: Path) -> None:
+def test_the_seconds_of_a_run_judged_by_resume_exclude_the_pause(tmp_path: Path) -> None:
     file = suite_file(case("a", seed=7))
     file.runs[0].outcome, file.runs[0].began = RunOutcome.RUNNING, -86_400.0
     record(tmp_path, "a", 7)
@@ -377,7 +375,7 @@ def test_a_run_that_is_judged_by_who_goes_on_took_no_night(tmp_path: Path) -> No
     assert 0 < file.runs[0].seconds < 60
 
 
-def test_interrupted_it_waits_for_no_judge_and_what_was_judged_is_judged_when_it_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_suite_waits_for_no_judge_and_resume_judges_the_run(tmp_path: Path) -> None:
     file = suite_file(case("a"))
     world = World(tmp_path, hanging_judge=True)
     with pytest.raises(KeyboardInterrupt):
@@ -403,7 +401,7 @@ def test_no_run_is_started_that_would_end_beyond_the_budget_and_a_shorter_one_st
     assert "time budget" in file.runs[0].why
 
 
-def test_what_was_broken_off_and_left_out_by_who_goes_on_took_no_time(tmp_path: Path) -> None:
+def test_an_interrupted_run_that_resume_leaves_out_took_no_time(tmp_path: Path) -> None:
     file = suite_file(case("long", seconds=500))
     with pytest.raises(KeyboardInterrupt):
         World(tmp_path, {"long": [Event(kind="failed", text="hangs")]}, interrupts=True).run(file)
@@ -412,7 +410,7 @@ def test_what_was_broken_off_and_left_out_by_who_goes_on_took_no_time(tmp_path: 
     assert (outcomes(file), file.runs[0].seconds) == ([RunOutcome.NOT_STARTED], None)
 
 
-def test_what_the_budget_left_out_is_run_by_who_goes_on(tmp_path: Path) -> None:
+def test_resume_runs_scenarios_that_the_budget_left_out(tmp_path: Path) -> None:
     file = suite_file(case("long", seconds=500), case("short", seconds=50), time_budget=100.0)
     World(tmp_path).run(file)
     directory = left(tmp_path)
@@ -425,7 +423,7 @@ def test_what_the_budget_left_out_is_run_by_who_goes_on(tmp_path: Path) -> None:
     assert to_resume(tmp_path, []) is None
 
 
-def test_interrupted_it_breaks_off_what_goes_and_goes_on_later_where_it_was(tmp_path: Path) -> None:
+def test_an_interrupted_suite_ends_its_current_run_and_resume_runs_the_rest(tmp_path: Path) -> None:
     file = suite_file(case("a"), case("b"), case("c"))
     hangs = {"b": [Event(kind="failed", text="hangs")]}
     world = World(tmp_path, hangs, interrupts=True)
@@ -447,7 +445,7 @@ def test_interrupted_it_breaks_off_what_goes_and_goes_on_later_where_it_was(tmp_
     assert to_resume(tmp_path, []) is None
 
 
-def test_what_was_recorded_when_the_suite_was_killed_is_judged_and_not_run_again(tmp_path: Path) -> None:
+def test_resume_judges_a_run_recorded_before_the_suite_was_killed(tmp_path: Path) -> None:
     file = suite_file(case("a", seed=7), case("b", seed=8))
     file.runs[0].outcome = RunOutcome.RUNNING
     record(tmp_path, "a", 7)
@@ -463,7 +461,7 @@ def test_what_was_recorded_when_the_suite_was_killed_is_judged_and_not_run_again
     assert outcomes(file) == [RunOutcome.EXPECTED] * 2
 
 
-def test_what_was_not_whole_when_the_suite_was_killed_is_removed_and_run_again_and_its_directory_kept(
+def test_resume_repeats_an_incomplete_run_of_a_killed_suite_and_keeps_its_directory(
     tmp_path: Path,
 ) -> None:
     file = suite_file(case("a", seed=7))
@@ -535,7 +533,7 @@ def test_a_run_that_never_came_to_a_directory_has_none_though_one_of_its_seed_is
     assert (file.runs[0].directory, world.cleaned) == (None, [])
 
 
-def test_what_is_broken_off_is_removed_where_its_recorder_did_not(tmp_path: Path) -> None:
+def test_an_interrupted_run_is_cleaned_up_if_its_recorder_did_not(tmp_path: Path) -> None:
     file = suite_file(case("a", seed=7))
     world = World(tmp_path, {"a": [Event(kind="failed", text="hangs and leaves its cluster")]}, interrupts=True)
     with pytest.raises(KeyboardInterrupt):
@@ -543,7 +541,7 @@ def test_what_is_broken_off_is_removed_where_its_recorder_did_not(tmp_path: Path
     assert world.cleaned == ["a/20260101-7"]
 
 
-def test_nobody_goes_on_with_a_suite_that_is_still_going(tmp_path: Path) -> None:
+def test_resume_refuses_a_suite_in_progress(tmp_path: Path) -> None:
     directory = tmp_path / "suite-some-20260101T000000.000Z"
     directory.mkdir()
     suite_file(case("a")).write(directory)
@@ -571,7 +569,7 @@ def kept(store: Path, day: int, outcome: RunOutcome, ended: bool = True) -> Path
     return directory
 
 
-def test_nobody_goes_on_with_an_older_suite_while_the_newest_is_still_going(tmp_path: Path) -> None:
+def test_resume_refuses_an_older_suite_while_the_newest_is_in_progress(tmp_path: Path) -> None:
     older = kept(tmp_path, 1, RunOutcome.INTERRUPTED, ended=False)
     with worked_on(newest := kept(tmp_path, 2, RunOutcome.RUNNING, ended=False)):
         with pytest.raises(ScenarioError, match=f"{newest}: this suite is still going"):
@@ -594,7 +592,7 @@ def test_nobody_goes_on_with_an_older_suite_while_the_newest_is_still_going(tmp_
         (RunOutcome.EXPECTED, False),
     ],
 )
-def test_what_could_not_run_was_tried_again_by_a_newer_suite_that_ended_and_nothing_else_was(
+def test_a_newer_suite_replaces_an_older_one_only_if_that_could_not_run(
     outcome: RunOutcome, goes_on: bool, tmp_path: Path
 ) -> None:
     older = kept(tmp_path, 1, outcome)
@@ -606,13 +604,13 @@ def test_what_could_not_run_was_tried_again_by_a_newer_suite_that_ended_and_noth
     assert to_resume(tmp_path, []) is None
 
 
-def test_what_the_newest_could_not_run_is_what_goes_on(tmp_path: Path) -> None:
+def test_resume_takes_the_newest_suite_with_a_run_that_could_not_run(tmp_path: Path) -> None:
     kept(tmp_path, 1, RunOutcome.CANNOT_RUN)
     newest = kept(tmp_path, 2, RunOutcome.CANNOT_RUN)
     assert to_resume(tmp_path, []) == newest
 
 
-def test_what_cannot_run_again_hides_no_older_suite_that_was_broken_off(tmp_path: Path) -> None:
+def test_a_run_that_cannot_run_again_hides_no_older_interrupted_suite(tmp_path: Path) -> None:
     older = kept(tmp_path, 1, RunOutcome.INTERRUPTED, ended=False)
     newest = kept(tmp_path, 2, RunOutcome.CANNOT_RUN)
     lacks = [Event(kind="cannot run", text="no netem here")]
@@ -633,7 +631,7 @@ def test_what_cannot_run_again_hides_no_older_suite_that_was_broken_off(tmp_path
     assert (file.runs[0].outcome, file.runs[0].refused) == (RunOutcome.CANNOT_RUN, 3)
 
 
-def test_what_the_newest_could_not_run_twice_hides_nothing_else_that_it_has_left(tmp_path: Path) -> None:
+def test_a_run_that_could_not_run_twice_hides_no_other_run_of_its_suite(tmp_path: Path) -> None:
     kept(tmp_path, 1, RunOutcome.INTERRUPTED, ended=False)
     newest = tmp_path / "suite-some-20260102T000000.000Z"
     newest.mkdir()
@@ -643,7 +641,7 @@ def test_what_the_newest_could_not_run_twice_hides_nothing_else_that_it_has_left
     assert left(tmp_path) == newest
 
 
-def test_what_goes_on_is_the_suite_that_was_asked_for(tmp_path: Path) -> None:
+def test_resume_takes_the_suite_that_was_asked_for(tmp_path: Path) -> None:
     asked = {"some": ["a/*"], "some-more": ["some-more"]}
     for moment, (name, named) in enumerate(asked.items()):
         directory = tmp_path / f"suite-{name}-2026010{moment}T000000.000Z"
@@ -653,7 +651,7 @@ def test_what_goes_on_is_the_suite_that_was_asked_for(tmp_path: Path) -> None:
     assert to_resume(tmp_path, ["b/*"]) is None
 
 
-def test_what_failed_last_time_or_was_left_out_is_known(tmp_path: Path) -> None:
+def test_urgency_knows_which_scenarios_failed_or_were_left_out_last_time(tmp_path: Path) -> None:
     bad = verdict(Judgement.INVALID, expected=False)
     file = suite_file(case("a"), case("a", 2), case("b"), case("c", seconds=999), time_budget=500)
     World(tmp_path, verdicts=[bad, verdict()]).run(file)
