@@ -20,7 +20,7 @@ def read_until(master: int, wanted: str, within: float = 30.0) -> str:
     return seen
 
 
-def test_on_a_terminal_it_says_what_is_done_and_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_the_current_work_and_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     master, slave = pty.openpty()
     with os.fdopen(slave, "w") as terminal, busy("judging", lambda: "run 2 of 3", terminal, now=lambda: 7.0):

@@ -94,7 +94,7 @@ def store(stored: Path) -> Path:
         lambda store: [f"{store}/by-hand/[12]", store],
     ],
 )
-def test_check_takes_a_glob_whoever_expands_it(named, store: Path, kafka_trial: Invoke) -> None:
+def test_check_takes_a_glob_with_or_without_the_shell(named, store: Path, kafka_trial: Invoke) -> None:
     done = kafka_trial("check", *named(store), backends=judging())
     assert (done.code, done.err, done.out.count("VALID")) == (0, "", 2)
 
@@ -113,7 +113,7 @@ def test_check_takes_a_glob_whoever_expands_it(named, store: Path, kafka_trial: 
         ([""], "an argument is empty"),
     ],
 )
-def test_check_passes_over_what_is_no_run_but_not_where_that_is_all(
+def test_check_skips_folders_that_are_no_run_unless_there_is_no_run(
     names: list[str], says: str | None, store: Path, kafka_trial: Invoke
 ) -> None:
     done = kafka_trial("check", *(name.format(store) for name in names), backends=judging())
@@ -165,7 +165,7 @@ def test_check_refuses_a_run_with_a_missing_table(stored: Path, kafka_trial: Inv
     assert_one_line(kafka_trial("check", stored, backends=judging()), codes.BAD_INPUT, "history/sends")
 
 
-def test_check_refuses_a_run_that_is_not_what_was_sealed(stored: Path, kafka_trial: Invoke) -> None:
+def test_check_refuses_a_run_changed_after_its_seal(stored: Path, kafka_trial: Invoke) -> None:
     (stored / "history" / "reads" / "part.parquet").unlink()
     done = kafka_trial("check", stored, backends=judging())
     assert_one_line(done, codes.BAD_INPUT, "history/reads/part.parquet: missing: it was there when the run was sealed")
@@ -184,7 +184,7 @@ def test_check_refuses_parquet_of_another_schema(stored: Path, kafka_trial: Invo
     assert_one_line(kafka_trial("check", stored, backends=judging()), codes.BAD_INPUT, "other.parquet: not the sends")
 
 
-def test_check_refuses_what_is_no_parquet(stored: Path, kafka_trial: Invoke) -> None:
+def test_check_refuses_a_file_that_is_no_parquet(stored: Path, kafka_trial: Invoke) -> None:
     (stored / SEAL_FILE).unlink()
     (stored / "history" / "reads" / "part.parquet").write_bytes(b"PAR1, so to speak")
     assert_one_line(kafka_trial("check", stored, backends=judging()), codes.BAD_INPUT, "not a whole Parquet file")
@@ -235,7 +235,7 @@ def test_check_skips_and_counts_runs_that_were_interrupted_before_anything_was_s
     ],
     ids=["its run file", "its history", "its history and its seal"],
 )
-def test_check_refuses_a_run_that_lost_what_it_had_recorded(
+def test_check_refuses_a_run_that_lost_recorded_rows(
     gone: list[str], line: str, store: Path, kafka_trial: Invoke
 ) -> None:
     run = store / "by-hand" / "2"
@@ -260,7 +260,7 @@ def test_check_skips_a_run_that_is_removed_after_it_was_found(store: Path, kafka
     assert done.err == f"kafka-trial: {run}: skipped: it was removed meanwhile\n"
 
 
-def test_check_waits_for_who_removes_a_run_and_leaves_nothing_in_its_place(store: Path, kafka_trial: Invoke) -> None:
+def test_check_waits_for_a_prune_and_leaves_nothing_in_place_of_the_run(store: Path, kafka_trial: Invoke) -> None:
     run = store / "by-hand" / "1"
     with ExitStack() as removing:
         removing.enter_context(judging_lock(run))
@@ -375,13 +375,13 @@ def test_check_leaves_an_earlier_judgement_as_it_was_where_it_fails(stored: Path
     assert {path: path.stat().st_mtime_ns for path in stored.rglob("*")} == before
 
 
-def test_check_removes_what_a_killed_check_left(stored: Path, kafka_trial: Invoke) -> None:
+def test_check_removes_leftovers_of_a_killed_check(stored: Path, kafka_trial: Invoke) -> None:
     (stored / ".beside-1" / "anomalies").mkdir(parents=True)
     assert kafka_trial("check", stored, backends=judging()).code == 0
     assert not (stored / ".beside-1").exists()
 
 
-def test_check_says_whose_results_it_cannot_replace(stored: Path, kafka_trial: Invoke) -> None:
+def test_check_names_the_results_it_cannot_replace(stored: Path, kafka_trial: Invoke) -> None:
     kept = stored / "anomalies" / "lost"
     kept.mkdir(parents=True)
     done = kafka_trial("check", stored, backends=judging(writable=lambda folder: folder != kept))
@@ -457,7 +457,7 @@ def test_check_tells_one_run_in_json_as_its_verdict_file(stored: Path, kafka_tri
 
 
 @pytest.mark.parametrize("writable", [True, False])
-def test_check_judges_what_an_interrupted_run_left(writable: bool, stored: Path, kafka_trial: Invoke) -> None:
+def test_check_judges_an_interrupted_run(writable: bool, stored: Path, kafka_trial: Invoke) -> None:
     shutil.rmtree(stored / "history")
     (stored / "seal.json").unlink()
     RunFile.read(stored).model_copy(update={"state": State.RUNNING}).write(stored)

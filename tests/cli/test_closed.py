@@ -86,8 +86,8 @@ def test_a_run_with_a_closed_folder_is_left_whole_and_the_others_go(tmp_path: Pa
         logs.chmod(0o700)
 
 
-def test_where_a_suite_cannot_be_read_nothing_of_its_store_goes(tmp_path: Path, kafka_trial: Invoke) -> None:
-    """Nobody knows which runs the next is compared with."""
+def test_prune_removes_nothing_from_a_store_with_an_unreadable_suite(tmp_path: Path, kafka_trial: Invoke) -> None:
+    """The suite cannot say which runs it needs, so any run may be the baseline of the next suite."""
     store, other = tmp_path / "store", judged(tmp_path / "other", "a")
     kafka_trial("suite", *TWO, "--store", store, backends=backends(World(store)))
     beside = judged(store, "a")
@@ -109,7 +109,7 @@ def test_where_a_suite_cannot_be_read_nothing_of_its_store_goes(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("side", ["old", "new"])
-def test_a_comparison_of_which_a_folder_is_closed_is_no_success(side: str, tmp_path: Path) -> None:
+def test_a_comparison_with_a_closed_folder_is_no_success(side: str, tmp_path: Path) -> None:
     for store in ("old", "new"):
         for name in TWO:
             judged(tmp_path / store, name)

@@ -74,7 +74,7 @@ def test_whatever_the_locale_a_line_can_be_written(locale: str) -> None:
 
 @pytest.mark.parametrize("locale", ["C", "en_US.ISO-8859-1", "C.UTF-8"])
 @pytest.mark.heavy
-def test_whatever_the_locale_what_is_printed_for_programs_is_read_back_the_same(locale: str, tmp_path: Path) -> None:
+def test_output_for_programs_is_the_same_in_every_locale(locale: str, tmp_path: Path) -> None:
     in_it = {"LC_ALL": locale, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert json.loads(program("schema", **in_it).out) == json_schema()
     mine = tmp_path / "mine.yaml"
@@ -85,6 +85,6 @@ def test_whatever_the_locale_what_is_printed_for_programs_is_read_back_the_same(
     assert [json.loads(line)["name"] for line in listed.splitlines()] == list(named())
 
 
-def test_what_would_move_a_cursor_is_written_as_an_escape(kafka_trial: Invoke) -> None:
+def test_terminal_control_codes_are_printed_as_escapes(kafka_trial: Invoke) -> None:
     done = kafka_trial("check", "\x1b[2J")
     assert_one_line(done, codes.BAD_INPUT, "\\x1b[2J")

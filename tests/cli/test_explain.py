@@ -1,4 +1,4 @@
-"""``kafka-trial explain``: what is told of a record, and how it is asked for."""
+"""``kafka-trial explain``: what it prints about a record, and which options ask for one."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def test_explain_tells_the_life_of_a_record(stored: Path, kafka_trial: Invoke) -
     )
 
 
-def test_what_explain_says_to_type_is_what_a_shell_takes(stored: Path, tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_explain_quotes_its_suggested_command_for_a_shell(stored: Path, tmp_path: Path, kafka_trial: Invoke) -> None:
     moved = stored.rename(tmp_path / "my run")
     assert f"`kafka-trial check '{moved}'` does that" in kafka_trial("explain", moved, "--record", 1).out
 
@@ -142,7 +142,7 @@ def test_explain_says_where_there_is_nothing_to_explain(stored: Path, kafka_tria
         (("--offset", f"trial-{(1 << 31) - 1}:{(1 << 63) - 1}"), "nothing was acknowledged or read at"),
     ],
 )
-def test_explain_tells_in_one_line_what_is_wrong(
+def test_explain_reports_an_error_in_one_line(
     asked: tuple[str, ...], says: str, stored: Path, kafka_trial: Invoke
 ) -> None:
     assert_one_line(kafka_trial("explain", stored, *asked), codes.BAD_INPUT, says)
@@ -164,7 +164,7 @@ def test_explain_names_the_runs_of_a_store(stored: Path, kafka_trial: Invoke) ->
     assert_one_line(kafka_trial("explain", stored / "history"), codes.BAD_INPUT, "name the directory of a run")
 
 
-def test_explain_tells_who_had_a_record_that_is_gone(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_explain_names_the_brokers_that_had_a_lost_record(tmp_path: Path, kafka_trial: Invoke) -> None:
     run = tmp_path / "run"
     write(run, [by_hand(*LOST_ALONE)], unclean_election=True)
     example = {"topic": "trial", "partition": 0, "offset": 5, "record_id": 0}

@@ -1,4 +1,4 @@
-"""A disk that is really full: what was recorded stays, what is wrong is one line, and with room again all goes on.
+"""A disk that is really full: recorded rows stay, the error is one line, and with room again the work continues.
 
 The disks are in memory; to mount them takes root.
 """
@@ -84,7 +84,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 def filled_up(journals: Path) -> list[int]:
-    """Write to a journal until the disk is full; returns what it took."""
+    """Write to a journal until the disk is full; returns the numbers of the rows it took."""
     taken: list[int] = []
     with Journal(journal_path(journals, "sends", "1"), SENDS) as journal:
 
@@ -100,7 +100,7 @@ def filled_up(journals: Path) -> list[int]:
     return taken
 
 
-def test_a_journal_keeps_what_it_took_and_takes_nothing_more(disk: Disk) -> None:
+def test_a_journal_on_a_full_disk_keeps_its_rows_and_takes_no_more(disk: Disk) -> None:
     disk.fill(leave=40_000)
     taken = filled_up(disk.path)
     table, closed = read_journal(journal_path(disk.path, "sends", "1"), SENDS)
@@ -208,10 +208,10 @@ def suite_on(disk: Disk, kafka_trial: Invoke, then: Callable[[], object], *more:
 
 
 @pytest.mark.parametrize("compared", [False, True])
-def test_a_suite_whose_reports_do_not_fit_says_how_to_go_on_only_where_something_is_left(
+def test_a_suite_without_room_for_its_reports_offers_resume_only_if_work_is_left(
     compared: bool, disk: Disk, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
-    """That it is compared with another is left, and nothing else."""
+    """Only the comparison with the baseline is left to do."""
     old = record(tmp_path / "old", "delivery/at-least-once", 1)
     write_reports(old, verdict(), RunFile.read(old))
     free: list[int] = []
@@ -237,9 +237,7 @@ def test_a_suite_whose_reports_do_not_fit_says_how_to_go_on_only_where_something
         assert json.loads(suite.read_text())["measure"]["compared"]
 
 
-def test_a_suite_says_in_one_line_that_a_disk_is_full_and_goes_on_where_there_is_room(
-    disk: Disk, kafka_trial: Invoke
-) -> None:
+def test_a_full_disk_is_one_line_and_resume_works_once_there_is_room(disk: Disk, kafka_trial: Invoke) -> None:
     world = World(disk.path, {"delivery/at-most-once": [Event(kind="failed", text="does not come up")]})
     actions = world.actions()
 

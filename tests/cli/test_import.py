@@ -54,7 +54,7 @@ def test_import_jepsen_makes_a_run_in_the_store_where_no_place_is_given(
         (["--set", "acks=7"], "--set acks: "),
     ],
 )
-def test_import_jepsen_tells_what_is_wrong_in_one_line(
+def test_import_jepsen_reports_an_error_in_one_line(
     more: list[str], line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     history = write(tmp_path / "history.edn", *sent(1, 7, "[0 7]"))

@@ -1,4 +1,4 @@
-"""What a suite that goes on is compared with: the same as when it began, wherever it lies and whoever asks."""
+"""The baseline of a resumed suite is the same as when it began, from any directory and in a moved store."""
 
 import fcntl
 import os
@@ -39,7 +39,7 @@ def worse(store: Path) -> World:
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_a_store_that_was_moved_is_compared_with_what_it_was_to_be(
+def test_resume_in_a_moved_store_compares_with_the_first_baseline(
     named: bool, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
     old = tmp_path / "old"
@@ -54,9 +54,7 @@ def test_a_store_that_was_moved_is_compared_with_what_it_was_to_be(
     assert SuiteFile.read(moved / directory.name).worse[TWO[0]][0] == FOUND
 
 
-def test_where_what_it_was_to_be_compared_with_is_gone_what_is_there_now_is_chosen(
-    tmp_path: Path, kafka_trial: Invoke
-) -> None:
+def test_resume_chooses_another_baseline_run_if_the_first_is_gone(tmp_path: Path, kafka_trial: Invoke) -> None:
     old, store = tmp_path / "old", tmp_path / "store"
     run = judged(old, TWO[0])
     directory = begun(store, old, kafka_trial)
@@ -67,7 +65,7 @@ def test_where_what_it_was_to_be_compared_with_is_gone_what_is_there_now_is_chos
 
 
 @pytest.mark.parametrize("left", ["an empty store", "a torn verdict", "nothing"])
-def test_what_can_no_longer_be_compared_is_reported_and_is_no_success_and_no_measure(
+def test_a_suite_without_a_readable_baseline_is_reported_and_is_no_success(
     left: str, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
     old, store = tmp_path / "old", tmp_path / "store"
@@ -107,9 +105,7 @@ def test_a_relative_baseline_is_the_one_of_the_directory_that_it_is_named_in(
     assert (measure.said, measure.cases[TWO[0]].judged) == (str(tmp_path / "B" / "old"), [str(runs["B"])])
 
 
-def test_a_suite_whose_comparison_was_broken_off_is_compared_by_who_goes_on(
-    tmp_path: Path, kafka_trial: Invoke
-) -> None:
+def test_resume_compares_a_suite_if_its_comparison_was_interrupted(tmp_path: Path, kafka_trial: Invoke) -> None:
     """Ctrl-C comes while the old verdict is read: its reader waits at a pipe for more than the first byte."""
     old, store = tmp_path / "old", tmp_path / "store"
     path = judged(old, TWO[0]) / "verdict.json"

@@ -83,19 +83,19 @@ def test_scenarios_show_prints_a_scenario_that_can_be_run(tmp_path: Path, kafka_
     assert shown.model_copy(update={"workload": original.workload}) == original
 
 
-def test_scenarios_show_refuses_what_is_none(kafka_trial: Invoke) -> None:
+def test_scenarios_show_refuses_an_unknown_scenario(kafka_trial: Invoke) -> None:
     assert_one_line(
         kafka_trial("scenarios", "show", "nothing-of-the-kind"), codes.BAD_INPUT, "no scenario or file is called"
     )
 
 
-def test_schema_prints_what_editors_use(kafka_trial: Invoke) -> None:
+def test_schema_prints_the_json_schema_for_editors(kafka_trial: Invoke) -> None:
     done = kafka_trial("schema")
     assert (done.code, done.err) == (0, "")
     assert json.loads(done.out) == json_schema()
 
 
-def test_cleanup_says_what_it_removed(kafka_trial: Invoke) -> None:
+def test_cleanup_lists_what_it_removed(kafka_trial: Invoke) -> None:
     asked: list[object] = []
 
     def remove(*wanted: object) -> list[str]:
@@ -129,11 +129,11 @@ def stays(*wanted: object) -> list[str]:
     raise ClusterError("kt-1-b1 could not be removed: device busy")
 
 
-def test_cleanup_tells_what_stays(kafka_trial: Invoke) -> None:
+def test_cleanup_reports_resources_that_stay(kafka_trial: Invoke) -> None:
     assert_one_line(kafka_trial("cleanup", backends=cleaning(stays)), codes.CRASHED, "kt-1-b1 could not be removed")
 
 
-def test_what_one_provider_cannot_remove_keeps_another_from_nothing(kafka_trial: Invoke) -> None:
+def test_a_failed_cleanup_of_one_provider_does_not_stop_the_others(kafka_trial: Invoke) -> None:
     done = kafka_trial("cleanup", backends=cleaning(stays, lambda *wanted: ["removed machine m1"]))
     assert (done.code, done.out) == (codes.CRASHED, "removed machine m1\n")
     assert done.err == "kafka-trial: kt-1-b1 could not be removed: device busy\n"
@@ -161,7 +161,7 @@ def test_cleanup_with_a_docker_host_that_is_none_says_so(
     assert_one_line(kafka_trial("cleanup"), codes.CANNOT_RUN, "no Docker engine answers")
 
 
-def test_doctor_without_docker_says_what_to_do(kafka_trial: Invoke) -> None:
+def test_doctor_without_docker_suggests_a_remedy(kafka_trial: Invoke) -> None:
     def refuse() -> Any:
         raise EnvironmentLacks("no Docker engine answers: start one")
 

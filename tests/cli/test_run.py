@@ -68,7 +68,7 @@ def test_run_takes_images_from_nowhere_else(mine: Path, kafka_trial: Invoke) -> 
     )
 
 
-def test_run_hands_on_what_was_asked_for(mine: Path, tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_run_passes_its_options_to_the_lifecycle(mine: Path, tmp_path: Path, kafka_trial: Invoke) -> None:
     lifecycle = Recorder()
     arguments = ("--set", "topic.partitions=3", "--set", "topic.min.insync.replicas=2", "--seed", 5, "--keep")
     done = kafka_trial("run", mine, *arguments, "--store", tmp_path, backends=lifecycle.backends)

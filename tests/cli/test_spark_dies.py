@@ -1,4 +1,4 @@
-"""Spark's Java process is killed, or hangs, as it judges: what it judged is judged by another, and Ctrl-C ends it."""
+"""Spark's Java process is killed, or hangs, as it judges: another one judges its run again, and Ctrl-C ends it."""
 
 import json
 import os
@@ -56,7 +56,7 @@ def command_of(process: psutil.Process) -> list[str]:
         return []
 
 
-def test_what_a_java_process_judged_that_was_killed_is_judged_by_another_and_so_is_the_rest(tmp_path: Path) -> None:
+def test_a_new_java_process_judges_the_rest_if_the_first_is_killed(tmp_path: Path) -> None:
     runs = [Path(shutil.copytree(EXAMPLE, tmp_path / name)) for name in ("first", "second")]
     process = check(*runs)
     try:

@@ -42,8 +42,8 @@ main(sys.argv[1:], Backends(run=run))
 """
 
 
-def test_what_the_locale_has_no_character_for_is_an_escape(tmp_path: Path) -> None:
-    """A figure that there is none of is a dash, which ASCII does not have."""
+def test_a_character_that_the_locale_lacks_is_an_escape(tmp_path: Path) -> None:
+    """A missing figure is printed as a dash, which ASCII does not have."""
     run = record(tmp_path, "a", 1)
     write_reports(run, verdict(), read_run(run).file)
     child = [sys.executable, "-c", "from harness.cli.main import main; main()", "compare", str(run), str(run)]
@@ -140,7 +140,7 @@ def test_with_both_pipes_closed_the_run_comes_to_its_end_all_the_same(store: Pat
     [(signal.SIGINT, None), (signal.SIGTERM, None), (signal.SIGHUP, None), (signal.SIGINT, signal.SIGINT)],
     ids=["SIGINT", "SIGTERM", "SIGHUP", "SIGINT in the background of a script"],
 )
-def test_a_signal_interrupts_and_what_was_acquired_is_released(
+def test_a_signal_interrupts_and_acquired_resources_are_released(
     interruption: int, ignored: int | None, store: Path
 ) -> None:
     with program(store, ignored) as child:

@@ -74,7 +74,7 @@ def test_suite_runs_all_and_tells_a_table_the_count_and_where_to_read_on(tmp_pat
     assert {path.name for path in directory.iterdir()} >= {"suite.json", "junit.xml", "summary.md", "index.html"}
 
 
-def test_what_others_wrote_is_printed_as_it_is(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_texts_of_others_are_printed_without_markup(tmp_path: Path, kafka_trial: Invoke) -> None:
     why = "Error response from daemon: mount [/var/lib/x]: denied :smile: [red]"
     store = tmp_path / "[red]x[/nope]"
     world = World(store, {TWO[0]: [Event(kind="failed", text=why)]})
@@ -158,7 +158,7 @@ def test_suite_takes_images_from_the_given_place(tmp_path: Path, kafka_trial: In
     assert (run["name"], run["set"]) == (TWO[0], ["workload.rate=7", "cluster.images=registry"])
 
 
-def test_suite_ends_with_the_worst_of_what_was_not_expected(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_suite_ends_with_the_worst_unexpected_code(tmp_path: Path, kafka_trial: Invoke) -> None:
     world = World(tmp_path, verdicts=[verdict(), verdict(Judgement.INVALID, expected=False)])
     assert kafka_trial("suite", *TWO, "--store", str(tmp_path), backends=backends(world)).code == codes.NOT_MET
     world = World(tmp_path, {TWO[0]: [Event(kind="failed", text="does not come up")]})
@@ -167,7 +167,7 @@ def test_suite_ends_with_the_worst_of_what_was_not_expected(tmp_path: Path, kafk
     assert "does not come up" in done.out
 
 
-def test_suite_refuses_what_is_wrong_before_anything_is_started(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_suite_refuses_wrong_input_before_it_starts_a_run(tmp_path: Path, kafka_trial: Invoke) -> None:
     world = World(tmp_path)
     for arguments, says in (
         (["nobody"], "no suite or file is called 'nobody'"),
@@ -198,7 +198,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("kind", UNREADABLE)
-def test_an_inventory_that_cannot_be_read_is_one_line_and_one_code_whoever_reads_it(
+def test_an_unreadable_inventory_is_one_line_and_one_code_in_every_command(
     kind: str, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
     written, says = UNREADABLE[kind]
@@ -243,10 +243,10 @@ def test_the_run_that_needs_it_reports_an_inventory_that_cannot_be_read_on_resum
 
 
 @pytest.mark.parametrize("gone", ["inventory.yaml", "a.yaml"])
-def test_what_one_run_needs_and_cannot_be_read_keeps_no_other_from_going_on(
+def test_an_unreadable_file_of_one_run_does_not_stop_the_other_runs(
     gone: str, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
-    """Neither one that waits, nor what is recorded and not judged; and what excludes each other still does."""
+    """A waiting run starts, a recorded run is judged, and runs that need the same machine still exclude each other."""
     names = [str(tmp_path / f"{name}.yaml") for name in "abcd"]
     for name, inventory in zip(names, ["inventory", "inventory", "other", None], strict=True):
         cluster = f"cluster: {{machines: {inventory}.yaml}}" if inventory else "claim: x"
@@ -274,7 +274,7 @@ def test_what_one_run_needs_and_cannot_be_read_keeps_no_other_from_going_on(
     assert "judge d" in later.log
 
 
-def test_suite_interrupted_says_how_it_goes_on_and_does(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_an_interrupted_suite_prints_its_resume_command_and_resumes(tmp_path: Path, kafka_trial: Invoke) -> None:
     world = World(tmp_path, {TWO[1]: [Event(kind="failed", text="hangs")]}, interrupts=True)
     done = kafka_trial("suite", *TWO, "--store", str(tmp_path), backends=backends(world))
     assert done.code == codes.CRASHED
@@ -287,7 +287,7 @@ def test_suite_interrupted_says_how_it_goes_on_and_does(tmp_path: Path, kafka_tr
     assert list(tmp_path.glob("suite-scenarios-*")) == [directory]
 
 
-def test_a_suite_goes_on_from_another_directory_and_beside_one_that_cannot_be_read(
+def test_resume_works_from_another_directory_and_beside_an_unreadable_suite(
     tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("a", "b"):
@@ -330,7 +330,7 @@ def test_a_path_that_is_not_utf_8_is_one_line_and_nothing_is_begun(
     assert (store.exists(), list(odd.iterdir())) == (False, [odd / "a.yaml"])
 
 
-def test_where_a_suite_goes_on_whose_path_is_not_utf_8_nothing_is_begun(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_resume_refuses_a_path_that_is_not_utf_8(tmp_path: Path, kafka_trial: Invoke) -> None:
     odd, store = tmp_path / os.fsdecode(b"a\xff"), tmp_path / "store"
     world = World(store, {TWO[0]: [Event(kind="failed", text="hangs")]}, interrupts=True)
     kafka_trial("suite", TWO[0], "--store", store, backends=backends(world))
@@ -369,9 +369,7 @@ def test_a_suite_that_nothing_could_judge_is_not_begun(tmp_path: Path, kafka_tri
     assert done.err == "kafka-trial: no java; Spark needs Java 17\n"
 
 
-def test_what_is_recorded_where_no_judge_can_be_made_is_judged_by_who_goes_on(
-    tmp_path: Path, kafka_trial: Invoke
-) -> None:
+def test_resume_judges_recorded_runs_if_no_judge_could_start(tmp_path: Path, kafka_trial: Invoke) -> None:
     arguments = ["suite", *TWO, "--store", str(tmp_path)]
     done = kafka_trial(*arguments, backends=backends(World(tmp_path), judge=refuses))
     assert done.code == codes.CANNOT_RUN
@@ -422,10 +420,10 @@ def broken_off(folder: Path, kafka_trial: Invoke, *named: str) -> Path:
 
 
 @pytest.mark.parametrize("name", ["a.yaml", "all.yaml"])
-def test_a_suite_goes_on_with_what_was_in_its_files_when_it_began(
+def test_resume_uses_the_files_as_they_were_when_the_suite_began(
     name: str, tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is found by the name that was typed, though the file is gone."""
+    """The suite is found by the name that was typed, even if the file is gone."""
     text = "name: mine\nworkload: {rate: 7}\n"
     (tmp_path / "a.yaml").write_text(text)
     (tmp_path / "all.yaml").write_text("name: all-of-mine\nruns: [a.yaml]\n")
@@ -447,7 +445,7 @@ def test_a_suite_goes_on_with_what_was_in_its_files_when_it_began(
     assert (order.written, order.text) == (str(tmp_path / "a.yaml"), text)
 
 
-def test_where_a_suite_is_not_found_those_that_can_be_resumed_are_named(
+def test_resume_names_the_resumable_suites_if_none_matches(
     tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.yaml").write_text("claim: x\n")
@@ -518,7 +516,7 @@ def test_a_name_is_noted_as_one_though_a_file_is_called_alike(
     assert the_last(tmp_path / "store").named == [name]
 
 
-def test_a_suite_goes_on_in_its_own_store_and_no_other(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_a_suite_resumes_only_in_its_own_store(tmp_path: Path, kafka_trial: Invoke) -> None:
     store = tmp_path / "store"
     world = World(store, {TWO[1]: [Event(kind="failed", text="hangs")]}, interrupts=True)
     kafka_trial("suite", *TWO, "--store", store, backends=backends(world))
@@ -559,7 +557,7 @@ def test_a_path_that_is_none_in_suite_json_is_one_line(tmp_path: Path, kafka_tri
     ],
     ids=lambda written: str(written)[:30],
 )
-def test_what_no_suite_says_in_suite_json_is_one_line(
+def test_an_invalid_suite_json_is_reported_in_one_line(
     written: str | dict[str, str], tmp_path: Path, kafka_trial: Invoke
 ) -> None:
     hangs = {TWO[0]: [Event(kind="failed", text="hangs")]}
@@ -576,7 +574,7 @@ def test_what_no_suite_says_in_suite_json_is_one_line(
         assert_one_line(done, codes.BAD_INPUT, "not a suite file of this version")
 
 
-def test_the_summary_of_a_job_is_written_though_nobody_reads_what_is_printed(
+def test_the_summary_of_a_job_is_written_even_if_stdout_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = f"""
@@ -621,7 +619,7 @@ def test_json_of_a_suite_is_ascii(tmp_path: Path, kafka_trial: Invoke) -> None:
     assert json.loads(done.out)["runs"][0]["why"] == "mount Größe\u2028 denied"
 
 
-def test_prune_leaves_what_the_next_suite_is_compared_with(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_prune_leaves_the_baseline_of_the_next_suite(tmp_path: Path, kafka_trial: Invoke) -> None:
     arguments = ["suite", *TWO, "--store", str(tmp_path)]
     kafka_trial(*arguments, backends=backends(World(tmp_path)))
     [old] = tmp_path.glob("suite-*")
@@ -635,10 +633,8 @@ def test_prune_leaves_what_the_next_suite_is_compared_with(tmp_path: Path, kafka
 
 
 @pytest.mark.parametrize("left", ["broken off", "not started", "not compared"])
-def test_prune_leaves_what_goes_on_what_it_needs_and_nothing_is_gone_then(
-    left: str, tmp_path: Path, kafka_trial: Invoke
-) -> None:
-    """Also where a run of it was worse, and where a later suite has newer runs."""
+def test_prune_leaves_the_runs_that_a_resumable_suite_needs(left: str, tmp_path: Path, kafka_trial: Invoke) -> None:
+    """They stay even if a run of the suite was worse, or if a later suite has newer runs."""
     arguments = ["suite", *TWO, "--store", tmp_path]
     kafka_trial(*arguments, backends=backends(World(tmp_path)))
     hangs = {TWO[1]: [Event(kind="failed", text="hangs")]} if left == "broken off" else {}
@@ -716,7 +712,7 @@ def test_prune_removes_the_suites_of_which_no_run_is_left_and_counts_them(tmp_pa
     assert done.out.splitlines()[-1].startswith("2 runs stay, ")
 
 
-def test_prune_takes_links_and_the_current_directory_for_what_they_stand(
+def test_prune_resolves_links_and_the_current_directory(
     tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [judged(tmp_path / "store", name) for name in ("a", "b")]
@@ -734,8 +730,8 @@ def test_prune_takes_links_and_the_current_directory_for_what_they_stand(
     assert (last.exists(), last.parent.is_dir()) == (False, True)
 
 
-def test_prune_leaves_no_page_that_links_what_it_removed(tmp_path: Path, kafka_trial: Invoke) -> None:
-    """A run that was removed is told so on the page of its suite; its twin, one that stays, is linked."""
+def test_prune_leaves_no_page_that_links_a_removed_run(tmp_path: Path, kafka_trial: Invoke) -> None:
+    """The page of a suite marks a removed run as removed, and links the run that stays."""
     bad = verdict(Judgement.INVALID, expected=False)
     kafka_trial("suite", *TWO, "--store", tmp_path, backends=backends(World(tmp_path, verdicts=[bad])))
     kafka_trial("suite", *TWO, "--store", tmp_path, backends=backends(World(tmp_path, moment="20260102")))
@@ -756,7 +752,7 @@ def test_prune_says_why_more_stays_than_was_asked_for(tmp_path: Path, kafka_tria
     assert kafka_trial("prune", str(tmp_path), "--size", "0kb", "--unexpected").err == ""
 
 
-def test_prune_goes_on_to_the_next_where_a_run_cannot_be_removed_and_says_why_more_stays(
+def test_prune_continues_after_a_run_it_cannot_remove_and_says_why_more_stays(
     tmp_path: Path, kafka_trial: Invoke
 ) -> None:
     runs = [judged(tmp_path, name) for name in "abcd"]
@@ -775,7 +771,7 @@ def test_prune_goes_on_to_the_next_where_a_run_cannot_be_removed_and_says_why_mo
     assert none_kept.err.endswith("MB of --size: 1 run is not yours to empty; 1 run is being recorded\n")
 
 
-def test_prune_counts_what_it_left_alone(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_prune_counts_the_runs_it_left_alone(tmp_path: Path, kafka_trial: Invoke) -> None:
     lock = RecordingLock(judged(tmp_path, "a"))
     done = kafka_trial("prune", str(tmp_path), "--size", "0kb")
     lock.release()
@@ -820,7 +816,7 @@ def test_a_suite_is_listed_and_judged_by_its_directory_and_pruned_by_its_store_a
     )
 
 
-def test_a_budget_that_is_given_to_a_suite_that_goes_on_begins_then(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_the_time_budget_of_resume_starts_at_the_resume(tmp_path: Path, kafka_trial: Invoke) -> None:
     world = World(tmp_path, {TWO[1]: [Event(kind="failed", text="hangs")]}, interrupts=True)
     kafka_trial("suite", *TWO, "--store", str(tmp_path), "--time-budget", "10h", backends=backends(world))
     [directory] = tmp_path.glob("suite-scenarios-*")
@@ -832,7 +828,7 @@ def test_a_budget_that_is_given_to_a_suite_that_goes_on_begins_then(tmp_path: Pa
     assert [run.outcome for run in SuiteFile.read(directory).runs] == [RunOutcome.EXPECTED] * 2
 
 
-def test_what_a_budget_left_out_fails_nothing_and_is_run_by_who_goes_on(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_a_run_left_out_by_the_budget_is_no_failure_and_resume_runs_it(tmp_path: Path, kafka_trial: Invoke) -> None:
     arguments = ["suite", *TWO, "--store", str(tmp_path)]
     begun = kafka_trial(*arguments, "--time-budget", "68s", backends=backends(World(tmp_path)))
     assert begun.code == codes.MET
@@ -843,9 +839,7 @@ def test_what_a_budget_left_out_fails_nothing_and_is_run_by_who_goes_on(tmp_path
     assert len([line for line in later.log if line.startswith("up")]) == 1
 
 
-def test_what_failed_the_night_before_comes_first_though_each_night_has_a_store_of_its_own(
-    tmp_path: Path, kafka_trial: Invoke
-) -> None:
+def test_a_run_that_failed_in_the_baseline_store_comes_first(tmp_path: Path, kafka_trial: Invoke) -> None:
     def night(store: Path, *options: object) -> list[str]:
         world = World(store, verdicts=[verdict(), verdict(Judgement.INVALID, expected=False)])
         kafka_trial("suite", *TWO, "--store", store, *options, backends=backends(world))
@@ -856,7 +850,7 @@ def test_what_failed_the_night_before_comes_first_though_each_night_has_a_store_
     assert night(tmp_path / "3") == [TWO[0], TWO[1]]
 
 
-def test_what_a_budget_left_out_is_no_worse_than_a_baseline(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_a_run_left_out_by_the_budget_is_no_worse_than_the_baseline(tmp_path: Path, kafka_trial: Invoke) -> None:
     for name in TWO:
         judged(tmp_path / "old", name)
     store = tmp_path / "new"
@@ -881,7 +875,7 @@ def test_suite_compares_with_a_baseline(tmp_path: Path, kafka_trial: Invoke) -> 
         assert f"{int(code != codes.MET)} of 1 worse" in done.out
 
 
-def test_github_gets_what_is_worse_and_a_suite_that_was_broken_off(
+def test_github_gets_worse_runs_and_an_interrupted_suite(
     tmp_path: Path, kafka_trial: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summary = tmp_path / "summary"
@@ -938,10 +932,10 @@ def the_last(store: Path) -> SuiteFile:
 
 
 @pytest.mark.parametrize("again", [True, False])
-def test_a_suite_that_goes_on_is_compared_with_what_it_was_before_and_never_with_itself(
+def test_resume_keeps_the_baseline_and_never_compares_a_suite_with_itself(
     again: bool, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
-    """A night that was worse, and could not run some, in the store that it is compared with."""
+    """The suite was worse, could not run one scenario, and lies in the store that is its baseline."""
     arguments = ["suite", *TWO, "--store", tmp_path]
     kafka_trial(*arguments, backends=backends(World(tmp_path)))
     named = ["--baseline", tmp_path]
@@ -957,7 +951,7 @@ def test_a_suite_that_goes_on_is_compared_with_what_it_was_before_and_never_with
     assert "1 of 2 scenarios are worse than" in (directory / "summary.md").read_text()
 
 
-def test_a_suite_that_was_broken_off_is_compared_with_what_it_was_to_be(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_resume_compares_an_interrupted_suite_with_its_first_baseline(tmp_path: Path, kafka_trial: Invoke) -> None:
     old, store = tmp_path / "old", tmp_path / "new"
     judged(old, TWO[0])
     judged(old, TWO[1])
@@ -974,7 +968,7 @@ def test_a_suite_that_was_broken_off_is_compared_with_what_it_was_to_be(tmp_path
 
 
 @pytest.mark.parametrize("named", ["store", "copy", "suite", "store with a night before"])
-def test_a_suite_is_never_compared_with_itself_though_a_baseline_is_named_only_when_it_goes_on(
+def test_a_suite_is_never_compared_with_itself_if_only_resume_names_a_baseline(
     named: str, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
     store = tmp_path / "store"
@@ -994,9 +988,7 @@ def test_a_suite_is_never_compared_with_itself_though_a_baseline_is_named_only_w
         assert f"kafka-trial: nothing is compared with {folder}: " in done.err
 
 
-def test_who_goes_on_may_name_another_baseline_and_the_suite_is_compared_with_that(
-    tmp_path: Path, kafka_trial: Invoke
-) -> None:
+def test_resume_may_name_another_baseline(tmp_path: Path, kafka_trial: Invoke) -> None:
     old, mended, store = (tmp_path / name for name in ("old", "mended", "new"))
     for name in TWO:
         judged(old, name)
@@ -1008,7 +1000,7 @@ def test_who_goes_on_may_name_another_baseline_and_the_suite_is_compared_with_th
     assert (done.code, the_last(store).worse, the_last(store).baseline) == (codes.MET, {}, str(mended))
 
 
-def test_what_was_worse_stays_so_where_what_it_was_compared_with_is_gone(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_a_run_stays_worse_after_its_baseline_is_removed(tmp_path: Path, kafka_trial: Invoke) -> None:
     old, store = tmp_path / "old", tmp_path / "new"
     runs = [judged(old, name) for name in TWO]
     arguments = ["suite", *TWO, "--store", store]
@@ -1119,7 +1111,7 @@ def test_a_wrong_baseline_is_refused_before_anything_is_started(tmp_path: Path, 
     assert "no such directory" in done.err
 
 
-def test_a_suite_of_which_nothing_was_judged_is_worse_than_a_baseline(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_a_suite_without_judged_runs_is_worse_than_a_baseline(tmp_path: Path, kafka_trial: Invoke) -> None:
     judged(tmp_path / "old", TWO[0])
     world = World(tmp_path, {TWO[0]: [Event(kind="failed", text="does not come up")]})
     arguments = ["suite", TWO[0], "--store", str(tmp_path), "--baseline", str(tmp_path / "old")]
@@ -1181,7 +1173,7 @@ def test_run_without_a_judge_records_and_says_where(tmp_path: Path, kafka_trial:
     assert [scenario.name for scenario in asked] == [TWO[0]] * 2
 
 
-def test_runs_lists_what_lies_in_a_store(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_runs_lists_the_runs_of_a_store(tmp_path: Path, kafka_trial: Invoke) -> None:
     timed = judged(tmp_path, "a", 7)
     file = read_run(timed).file
     file.phases = [
@@ -1221,7 +1213,7 @@ def test_runs_lists_what_lies_in_a_store(tmp_path: Path, kafka_trial: Invoke) ->
     assert kafka_trial("runs", str(tmp_path / "nowhere")).code == codes.BAD_INPUT
 
 
-def test_compare_tells_what_is_worse_and_what_changed(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_compare_prints_worse_and_changed_figures(tmp_path: Path, kafka_trial: Invoke) -> None:
     old, new = judged(tmp_path, "a"), judged(tmp_path, "b", judged=Judgement.INVALID)
     file = read_run(new).file
     file.scenario = {"workload": {"acks": "1"}}
@@ -1397,7 +1389,7 @@ def test_a_scenario_that_vanished_is_named_though_nothing_was_judged_before(
     ]
 
 
-def test_compare_tells_of_a_suite_that_was_broken_off_which_were_not_run(tmp_path: Path, kafka_trial: Invoke) -> None:
+def test_compare_names_the_runs_that_an_interrupted_suite_did_not_run(tmp_path: Path, kafka_trial: Invoke) -> None:
     night, _, store = nights(tmp_path, kafka_trial)
     night(1, *TWO)()
     hangs = {TWO[1]: [Event(kind="failed", text="hangs")]}
@@ -1449,7 +1441,7 @@ def test_a_pruned_baseline_accuses_nobody(tmp_path: Path, kafka_trial: Invoke) -
 
 @pytest.mark.parametrize("left", [0, 1])
 def test_a_run_that_was_removed_counts_as_its_suite_noted_it(left: int, tmp_path: Path, kafka_trial: Invoke) -> None:
-    """Cleaned by hand: what was not as expected is not forgotten with it, and what nothing is left of is told."""
+    """A run removed by hand still counts as not as expected, and a case without any run left is reported."""
     bad = verdict(Judgement.INVALID, expected=False)
     suites = {}
     for name, verdicts in (("old", []), ("new", [bad, verdict()])):
@@ -1464,7 +1456,7 @@ def test_a_run_that_was_removed_counts_as_its_suite_noted_it(left: int, tmp_path
     for new in (suites["new"], tmp_path / "new"):
         done = kafka_trial("compare", suites["old"], new)
         assert (done.code, f"  {TWO[0]}: {says}\n" in done.out) == (codes.NOT_MET, True)
-    # As what is compared with: nothing is worse than that, and without any of it not all is compared.
+    # As the baseline: nothing is worse than it, and if all its runs are gone the comparison is not complete.
     done = kafka_trial("compare", suites["new"], suites["old"])
     assert (done.code, "0 of 2 worse" in done.out) == (codes.MET if left else codes.CANNOT_RUN, True)
 
@@ -1485,7 +1477,7 @@ def test_prune_keeps_a_store_within_bounds(tmp_path: Path, kafka_trial: Invoke) 
 
 
 def test_prune_takes_a_run_whose_verdict_cannot_be_read_for_one_without(tmp_path: Path, kafka_trial: Invoke) -> None:
-    """After an update perhaps: it counts, is kept, and goes where it is told."""
+    """Perhaps after an update: the run stays and is counted, and only --unexpected removes it."""
     run = judged(tmp_path, "a")
     os.utime(run / "run.json", (0, 0))
     (run / "verdict.json").write_text('{"schema": 0}')
@@ -1512,8 +1504,8 @@ def as_any_user(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.heavy
-def test_what_cannot_be_looked_into_is_named_and_hides_nothing_else(tmp_path: Path) -> None:
-    """Of another user perhaps, in a store of both: a folder, a verdict, and what says that there is a run."""
+def test_unreadable_files_are_named_and_hide_no_other_run(tmp_path: Path) -> None:
+    """They may belong to another user of the same store: a folder, a verdict and a run.json."""
     store, apart = tmp_path / "store", judged(tmp_path / "apart", "a")
     seen, verdict_, run, folder = (judged(store, name) for name in "abcd")
     suite_ = suite_file(*(case(name) for name in "abcd"), ended=1.0)
