@@ -131,7 +131,7 @@ that have an option of their own (`--machines`, `--images`); a provider needs no
 The tests need:
 
 - `spec.py` imports only `harness/core/` and `harness/cluster/spec.py`:
-  `tests/test_architecture.py::test_what_only_a_provider_knows_of_a_cluster_stands_on_the_ground`
+  `tests/test_architecture.py::test_the_spec_of_a_provider_imports_only_the_lowest_packages`
 - a `description` of each setting:
   `tests/scenario/test_json_schema.py::test_every_key_has_a_description`
 - `docs/scenarios.md`, made again:

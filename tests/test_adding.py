@@ -14,7 +14,7 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re
 MODULES = [code for language, code in BLOCKS if language == "python" and "import" in code]
 
 
-def test_the_page_is_what_the_toys_are() -> None:
+def test_the_examples_of_the_page_are_the_toys() -> None:
     assert PAGE.read_text() == page(), "python -m tests.adding >docs/adding.md"
 
 

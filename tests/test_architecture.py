@@ -175,8 +175,8 @@ def test_code_that_every_workload_shares_knows_none_by_name() -> None:
     assert named == set()
 
 
-def test_what_only_a_provider_knows_of_a_cluster_stands_on_the_ground() -> None:
-    """The scenario's model is made of it, and a scenario is read without what brings clusters up."""
+def test_the_spec_of_a_provider_imports_only_the_lowest_packages() -> None:
+    """The model of a scenario contains the specs, and a scenario must load without the code that starts clusters."""
     ground = ("harness.core", "harness.cluster.spec", "workloads.clients.librdkafka")
     specs = [ROOT / "harness/cluster/spec.py", *(ROOT / "harness/providers").glob("*/spec.py")]
     assert len(specs) > 1

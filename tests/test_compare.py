@@ -58,7 +58,7 @@ def test_the_older_of_two_commits_is_the_ancestor_or_else_the_one_that_was_commi
     assert [older(tmp_path, *pair) for pair in asked] == ["A", "B", "A", "B", "A"]
 
 
-def test_what_a_commit_cannot_do_is_one_line(tmp_path: Path) -> None:
+def test_a_command_that_fails_in_a_commit_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"^0123abc: judging 9 records failed: ValueError: no such column$"):
         in_tree(tmp_path, "0123abc: judging 9 records", "-c", "raise ValueError('no such column')")
     assert in_tree(tmp_path, "0123abc: saying it", "-c", "print('it')") == "it\n"

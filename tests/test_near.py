@@ -65,24 +65,24 @@ def test_a_change_touches_what_imports_it_or_asks_for_a_fixture_that_does(
     assert touched(changed, Graph(repo)) == tests
 
 
-def test_a_package_is_touched_with_what_is_in_it(repo: Path) -> None:
+def test_a_change_in_a_package_touches_the_package(repo: Path) -> None:
     assert "tests/test_b.py" in touched("harness/__init__.py", Graph(repo))
 
 
-def test_the_nearest_to_each_change_are_run_and_what_takes_minutes_or_is_far_is_named(repo: Path) -> None:
+def test_the_nearest_tests_run_and_long_or_far_tests_are_only_named(repo: Path) -> None:
     choice = choose(["harness/d.py", "harness/a.py"], Graph(repo))
     assert choice.run == ["tests/test_a.py"]
     assert choice.long == ["tests/test_long.py"]
     assert choice.far == ["tests/test_b.py"]
 
 
-def test_where_no_test_imports_what_changed_the_next_are_the_nearest(repo: Path) -> None:
+def test_the_nearest_tests_run_if_no_test_imports_the_changed_file(repo: Path) -> None:
     choice = choose(["harness/c.py", "tests/test_none.py"], Graph(repo))
     assert choice.run == ["tests/test_b.py", "tests/test_none.py"]
     assert choice.far == ["tests/test_a.py"]
 
 
-def test_changes_are_what_differs_from_a_revision_and_what_git_does_not_know(repo: Path) -> None:
+def test_changes_are_differences_from_a_revision_and_untracked_files(repo: Path) -> None:
     def git(*arguments: str) -> None:
         identity = ("-c", "user.name=t", "-c", "user.email=t@localhost")
         subprocess.run(["git", *identity, *arguments], cwd=repo, check=True, capture_output=True)
@@ -140,7 +140,7 @@ def test_a_change_of_data_runs_the_tests_that_read_it(changed: str, test: str, h
 
 
 @pytest.mark.parametrize("test", ["tests/planted/test_planted.py", "tests/cluster/test_scenarios.py"])
-def test_what_takes_minutes_is_named_and_not_run(test: str, here: Graph) -> None:
+def test_tests_that_take_minutes_are_named_but_not_run(test: str, here: Graph) -> None:
     choice = choose([test], here)
     assert test in choice.long
     assert test not in choice.run

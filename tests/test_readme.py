@@ -98,7 +98,7 @@ def complaint(words: list[str]) -> str | None:
 LINES = [line for page in PAGES for line in command_lines(page)]
 
 
-def test_what_a_user_begins_with_is_shown() -> None:
+def test_readme_shows_the_commands_run_check_and_explain() -> None:
     assert {"run", "check", "explain"} <= {line.split()[1] for line in LINES}
 
 

@@ -87,7 +87,7 @@ def test_an_old_python_is_passed_over_for_a_newer_one_beside_it(machine: Machine
     assert machine.put("python3", "exit 1").put("python3.12", newer).setup() == (0, [])
 
 
-def test_where_every_python_is_old_the_error_says_so(machine: Machine) -> None:
+def test_setup_asks_for_a_newer_python_if_every_python_is_too_old(machine: Machine) -> None:
     code, said = machine.put("python3", "exit 1").setup()
     assert code == 1
     assert said == ["not on this machine: python3 python3-venv (Debian's names). Install them and run this again."]
@@ -143,7 +143,7 @@ def test_sudo_is_asked_only_for_packages_and_that_is_said_first(machine: Machine
 
 
 @pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "no_proxy"])
-def test_sudo_keeps_the_proxy_by_which_packages_are_had(name: str, machine: Machine) -> None:
+def test_sudo_keeps_the_proxy_settings(name: str, machine: Machine) -> None:
     log = machine.home / "log"
     machine.put("sudo", f'[ "$1" = -n ] && shift; [ "$1" = true ] || echo "$@" >>{log}')
     machine.put("apt-get", "exit 1").put("java", JAVA.format("11.0.2")).setup(**{name: "http://me:secret@proxy:1"})
@@ -180,9 +180,7 @@ def test_a_compose_that_does_not_run_is_replaced_by_the_one_that_this_system_has
     ],
     ids=["Debian 12", "Debian 13", "before the first update"],
 )
-def test_what_a_system_calls_otherwise_is_installed_by_its_own_name(
-    known: str, packages: str, machine: Machine
-) -> None:
+def test_setup_installs_the_java_package_that_the_system_offers(known: str, packages: str, machine: Machine) -> None:
     log = machine.home / "log"
     machine.put("sudo", f'[ "$1" = -n ] && shift; [ "$1" = true ] || echo "$@" >>{log}')
     machine.put("java", JAVA.format("11.0.2")).put("apt-get", "exit 0")
@@ -204,7 +202,7 @@ def test_dockers_client_is_installed_where_it_is_missing(known: str, client: lis
     assert [name for name in installed if name != "iptables"] == ["docker.io", "docker-compose", *client]
 
 
-def test_what_makes_a_base_is_installed_only_where_it_is_missing(machine: Machine) -> None:
+def test_setup_installs_mmdebstrap_only_if_it_is_missing(machine: Machine) -> None:
     (machine.home / ".venv/bin/python").write_text("#!/bin/sh\necho mmdebstrap debian-archive-keyring\n")
     code, said = machine.setup()
     assert code == 1
@@ -227,8 +225,8 @@ def test_a_python_that_is_asked_for_replaces_another_that_was_there(machine: Mac
     assert (code, any(line.startswith("making .venv") for line in said)) == (0, False)
 
 
-def test_images_are_built_with_what_is_installed_first() -> None:
-    """While they are built, pip installs the biggest packages."""
+def test_building_images_needs_none_of_the_packages_installed_last() -> None:
+    """pip installs the biggest packages while the images are built."""
     found = re.search(r"keep = !/\^\(([\w|-]+)\)==/", SETUP.read_text())
     assert found is not None
     biggest = found[1].split("|")

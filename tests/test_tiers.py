@@ -1,4 +1,4 @@
-"""Processes of tests beside each other: all is run once, and a failure of any is told."""
+"""Processes of tests beside each other: each test runs once, and every failure is reported."""
 
 import os
 import re
@@ -61,13 +61,13 @@ def test_each_test_is_in_one_part() -> None:
     assert all(Path(path).exists() for path in paths)
 
 
-def test_what_is_not_fast_is_of_the_core_or_the_lab_or_long() -> None:
+def test_the_core_runs_each_marker_that_fast_leaves_out_except_lab_and_long() -> None:
     left_out = set(re.findall(r"not (\w+)", " ".join(TIERS["fast"][0])))
     of_core = " ".join(command[-1] for command in TIERS["core"])
     assert left_out - set(re.findall(r"(?<!not )\b(\w+)", of_core)) == {"lab", "long"}
 
 
-def test_a_lowly_command_runs_with_what_others_leave() -> None:
+def test_a_lowly_command_runs_with_low_priority() -> None:
     group = Path("/proc/self/autogroup")
     code = f"import os; print(os.nice(0), open('{group}').read() if os.path.exists('{group}') else 'nice 19')"
     said = subprocess.run([*LOWLY, *python(code)], capture_output=True, text=True, check=True, start_new_session=True)
