@@ -29,6 +29,7 @@ READERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("tests/checkers/recorded/", ("tests/checkers/test_recorded_runs.py",)),
     ("benchmarks/delivery.sql", ("tests/planted/test_benchmark.py",)),
     ("README.md", ("tests/test_readme.py", "tests/cli/test_commands.py")),
+    ("CONTRIBUTING.md", ("tests/test_readme.py",)),
     ("MANIFEST.in", ("tests/scenario/test_wheel.py",)),
     ("pyproject.toml", ("tests/",)),
     ("requirements.lock", ("tests/",)),
