@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from harness.core.quantities import Duration, Whole
 from workloads import members
+from workloads.appending import Appending
 from workloads.clients.settings import consumer_config
 from workloads.clients.specs import ConsumerSpec
 from workloads.processes import Workers
 from workloads.protocol import Spec
-from workloads.queue import Appending
 from workloads.workload import Contradiction, Plan, WorkloadStep
 
 #: A broker's default of group.min.session.timeout.ms.

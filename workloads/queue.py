@@ -4,33 +4,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from harness.core.quantities import Positive, Whole
-from workloads.clients.settings import consumer_config, producer_config
-from workloads.clients.specs import ConsumerSpec, ProducerSpec
+from harness.core.quantities import Whole
+from workloads.appending import Appending
+from workloads.clients.settings import consumer_config
+from workloads.clients.specs import ConsumerSpec
 from workloads.protocol import Spec
-from workloads.workload import Plan, Workload
-
-
-class Appending(Workload):
-    """Producers that append numbered records, without transactions."""
-
-    keys: Positive | None = Field(None, description="distinct keys, each always in one partition; null: no keys")
-
-    def producer_specs(self, plan: Plan) -> list[Spec]:
-        """The producers: workers 1, 2 …"""
-        return [
-            ProducerSpec(
-                worker=worker,
-                config=producer_config(self, plan.bootstrap, f"kafka-trial-{worker}", self.record_size),
-                acks=self.acks,
-                rate=self.rate_of_each,
-                record_size=self.record_size,
-                keys=self.keys,
-                seed=plan.seed,
-                **plan.of_every_spec,
-            )
-            for worker in range(1, self.producers + 1)
-        ]
+from workloads.workload import Plan
 
 
 class Queue(Appending):

@@ -75,6 +75,5 @@ def test_only_a_workload_says_how_it_is_chosen() -> None:
 def test_the_catalogue_alone_knows_a_workload_by_name() -> None:
     modules = [path for package in ("harness", "nemesis", "workloads") for path in (ROOT / package).rglob("*.py")]
     naming = {str(path.relative_to(ROOT)) for path in modules if any(map(NAMES.match, path.read_text().splitlines()))}
-    # (Producers that append numbered records are the queue's; groups have the same.)
-    assert naming == {"workloads/catalogue.py", "workloads/groups.py"}
+    assert naming == {"workloads/catalogue.py"}
     assert all(NAMES.match(f"from {model.__module__} import {model.__name__}") for model in WORKLOADS.values())
