@@ -62,10 +62,6 @@ class Observed:
         """The reports about one partition."""
         return self._spans_by_partition.get(partition, [])
 
-    def name(self, broker: int) -> str:
-        """A broker's name."""
-        return broker_name(broker, self.names)
-
 
 @dataclass
 class _Run:
@@ -261,7 +257,7 @@ def _elections(taken: Iterable[tuple[Partition, LossEvent]], observed: Observed)
             "topic": of[0],
             "partition": of[1],
             "leader": event.leader,
-            "name": observed.name(event.leader),
+            "name": broker_name(event.leader, observed.names),
             "leader_epoch": event.epoch,
             "at_ns": event.at_ns,
             "in_isr": event.in_isr,

@@ -16,7 +16,6 @@ from checkers.evidence.written import LeaderWrites
 from checkers.leadership import COMES_BACK_NS, FRESH_NS, Partition
 from harness.core.faults import Does, Row, acted_on, does, started
 from harness.core.guarantees import Configuration, asked_by_hand
-from harness.core.topology import broker_name
 from harness.history.run_file import QUICK_SILENCE_NS
 
 _TIMES_OF_FAULT = ("injecting_ns", "injected_ns", "healing_ns", "healed_ns")
@@ -235,9 +234,6 @@ class Evidence:
         sent_ns, until_ns = (BEFORE if case.sent_ns is None else case.sent_ns), case.until_ns or at_ns
         since = max(min(sent_ns, at_ns), elections.terms[wrote].begins_ns)
         return None if elections.unseen(since, max(at_ns, until_ns)) else at_ns
-
-    def name(self, broker: int) -> str:
-        return broker_name(broker, self.names)
 
 
 def possible_terms(elections: Elections, case: Case, acting: Acting) -> list[int]:

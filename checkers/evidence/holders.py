@@ -181,7 +181,7 @@ def _of_faults(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) 
         has_epoch = elections.terms[numbers[0]].epoch is not None
         known = _of_any(each, of_unseen=unseen is not None)
         return replace(known, term=numbers[0] if has_epoch else None, possible_terms=of)
-    return replace(_of_several(evidence, anomaly, elections, numbers, each, unseen), possible_terms=of)
+    return replace(_of_several(anomaly, elections, numbers, each, unseen), possible_terms=of)
 
 
 def _without_epochs(evidence: Evidence, case: Case) -> bool:
@@ -219,7 +219,6 @@ def _unwatched(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) 
 
 
 def _of_several(
-    evidence: Evidence,
     anomaly: Anomaly,
     elections: Elections,
     numbers: Sequence[int],
@@ -232,7 +231,7 @@ def _of_several(
     first = _of_any(each, of_unseen=unseen is not None)
     if len(standings) == 1 and standings != {Standing.UNDECIDED}:
         return replace(first, only_event=len({one.event for one in each}) == 1)
-    names = " or ".join(dict.fromkeys(evidence.name(elections.terms[number].leader) for number in numbers))
+    names = " or ".join(dict.fromkeys(elections.name(elections.terms[number].leader) for number in numbers))
     why = f"either of two leaders may have acknowledged it: {names}"
     if unseen is not None:
         why = f"a leader that nobody reported may have acknowledged it, instead of {names}"

@@ -273,7 +273,7 @@ class Spread:
     def _surely_since_wipe(self, broker: int, join: Join) -> bool:
         """Whether a broker that joined the ISR between two reports did so after its disk was wiped."""
         since = BEFORE if join.without is None else join.without.to_ns - self.elections.lag_ns
-        observer, own = join.report.observer, join.report.observer == self._name(join.report.leader)
+        observer, own = join.report.observer, join.report.observer == self.elections.name(join.report.leader)
         return since > self._wiped_ns(broker) and not self.acting.behind(
             observer, since, join.report.from_ns, leads=own
         )
@@ -332,7 +332,4 @@ class Spread:
         self.state.becomes(Change(at_ns, broker, has, why, term.leader, term.epoch, fault))
 
     def _who(self, n: int) -> str:
-        return self._name(self.elections.terms[n].leader)
-
-    def _name(self, broker: int) -> str:
-        return self.elections.name(broker)
+        return self.elections.name(self.elections.terms[n].leader)
