@@ -53,6 +53,9 @@ class NodeShell(Protocol):
         """Start ``sh -euc script`` in the node's network namespace and let it run; it replaces a helper of the same
         name."""
 
+    def helper_runs(self, node: Node, name: str) -> bool:
+        """Whether the node's helper of this name runs now."""
+
     def stop_helper(self, node: Node, name: str) -> None:
         """End the node's helper of this name, if there is one."""
 

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 from typing_extensions import override
@@ -60,7 +61,11 @@ class NetworkFault(Fault):
 
         def count(node: Node) -> Counted | None:
             mechanism = mechanisms[node]
-            return _read(mechanism, node, aim.tag, shell.in_network_of(node, mechanism.count(aim.tag)))
+            counted = _read(mechanism, node, aim.tag, shell.in_network_of(node, mechanism.count(aim.tag)))
+            if counted is None or not counted.silent:
+                return counted
+            state = "it runs" if shell.helper_runs(node, aim.tag) else "it has ended"
+            return replace(counted, wrong=f"{counted.wrong}: {state}")
 
         counted = where_a_network_is(shell, mechanisms, count)
         return self.seen(aim, shell.topology, counted)

@@ -21,13 +21,15 @@ DRAIN_S = 60.0
 class Counted:
     """The values of a mechanism's counters: how many packets it acted on, and for each link if it knows the links.
 
-    ``facts`` is JSON. ``wrong``: why the mechanism did not do its work, whatever it counts.
+    ``facts`` is JSON. ``wrong``: why the mechanism did not do its work, whatever it counts. ``silent``: its helper did
+    not answer, and may have ended.
     """
 
     packets: int
     facts: Mapping[str, Any]
     links: Mapping[Link, int] = field(default_factory=dict)
     wrong: str | None = None
+    silent: bool = False
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ class _Held(ABC):
         means: dict[str, Any] = {"by": self.name, "of": ARRIVING}
         last = listing.strip().splitlines()[-1]
         if not last.startswith("{"):
-            return Counted(0, means, wrong="the program that held packets has ended")
+            return Counted(0, means, wrong="the program that held packets did not answer", silent=True)
         counters = json.loads(last)
         lost = f"{counters['overflowed']} packets were lost, for there was no room" if counters["overflowed"] else None
         return Counted(self.hit(counters), {**means, **self.facts(counters)}, wrong=lost)

@@ -88,11 +88,14 @@ def test_a_helper_runs_in_a_nodes_network_until_it_ends_or_is_stopped(plain: Pla
     wait_for(lambda: "KT-MINE" in plain.shell.in_network_of(b1, "iptables-save"), "the helper's chain", 10)
     (first,) = plain.helpers("b1")
     assert first.status == "running"
+    assert plain.shell.helper_runs(b1, "mine")
     plain.shell.start_helper(b1, "mine", "exit 1")
     wait_for(lambda: [each.status for each in plain.helpers("b1")] == ["exited"], "the next one to end", 10)
+    assert not plain.shell.helper_runs(b1, "mine")
     plain.shell.start_helper(b1, "mine", "exec sleep 1000")
     plain.shell.stop_helper(b1, "mine")
     assert plain.helpers("b1") == []
+    assert not plain.shell.helper_runs(b1, "mine")
 
 
 def test_a_node_that_has_exited_has_no_network_and_leaves_no_container(plain: Plain) -> None:

@@ -56,7 +56,8 @@ class FakeShell:
 
     ``packets``: the count that every rule and queue reports; for links of ``silent`` nodes it is 0. ``netem``: whether
     the kernel has netem; without it a helper holds packets, and ``overflowed`` of them were lost. ``flushed``: nodes
-    whose rules somebody else removed. ``garbled``: the report of tc cannot be parsed.
+    whose rules somebody else removed. ``hung``: nodes whose helpers run, but do not answer. ``garbled``: the report of
+    tc cannot be parsed.
     """
 
     topology = TOPOLOGY
@@ -75,6 +76,7 @@ class FakeShell:
         self.flushed: set[Node] = set()
         self.held: set[Node] = set()
         self.helpers: dict[tuple[Node, str], str] = {}
+        self.hung: set[Node] = set()
         self.exit_codes: dict[Node, int] = {}
         self.shutdown_seconds = 1.0
         self.ends_by_itself: set[Node] = set()
@@ -124,6 +126,9 @@ class FakeShell:
         self.done.append(f"{node.name} helper")
         self.helpers[node, name] = script
 
+    def helper_runs(self, node: Node, name: str) -> bool:
+        return (node, name) in self.helpers
+
     def stop_helper(self, node: Node, name: str) -> None:
         self.helpers.pop((node, name), None)
 
@@ -153,7 +158,8 @@ class FakeShell:
         packets = 0 if node in self.silent else self.packets
         names = ("received", "released", "dropped", "overtook", "waiting")
         counters = {**dict.fromkeys(names, packets), "overflowed": self.overflowed, "held_ms": {}}
-        return f"{json.dumps(counters)}\n" if (node, tag) in self.helpers else ""
+        answers = (node, tag) in self.helpers and node not in self.hung
+        return f"{json.dumps(counters)}\n" if answers else ""
 
     def _queues(self, node: Node, look: int) -> str:
         """The queues of a node, as tc lists them. At each look more packets have overtaken two waiting ones."""

@@ -92,6 +92,10 @@ class NamespaceShell:
         command = ["ip", "netns", "exec", self._namespace(node), *self.sh, "-euc", script]
         self._helpers[node, name] = subprocess.Popen(command)
 
+    def helper_runs(self, node: Node, name: str) -> bool:
+        helper = self._helpers.get((node, name))
+        return helper is not None and helper.poll() is None
+
     def helper(self, node: Node, name: str) -> subprocess.Popen[bytes]:
         """The process of a helper."""
         return self._helpers[node, name]

@@ -69,7 +69,18 @@ def test_the_death_of_a_helper_revokes_the_effect_recorded_before(
     shell.helpers = {key: script for key, script in shell.helpers.items() if key[0] != B1}
     nemesis.heal_all()
     assert [rows.last(name)["effective"] for name in ("it", "other")] == [False, True]
-    assert json.loads(rows.last("it")["evidence"])["healing"]["b1"]["wrong"].endswith("has ended")
+    assert json.loads(rows.last("it")["evidence"])["healing"]["b1"]["wrong"].endswith("did not answer: it has ended")
+
+
+def test_a_helper_that_runs_but_does_not_answer_is_not_reported_as_ended(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(LATE, "it")
+    shell.hung = {B1}
+    nemesis.heal("it")
+    row = rows.last("it")
+    assert (row["effective"], row["nodes_not_known"]) == (False, ["b1"])
+    assert json.loads(row["evidence"])["healing"]["b1"]["wrong"].endswith("did not answer: it runs")
 
 
 def test_a_helper_that_died_on_one_of_two_nodes_is_reported_for_that_node(

@@ -97,6 +97,16 @@ class DockerShell:
             ),
         )
 
+    def helper_runs(self, node: Node, name: str) -> bool:
+        """Whether that container is there and runs."""
+
+        def look() -> bool:
+            with suppress(NotFound):
+                return bool(self._client.containers.get(self._helper(node, name)).attrs["State"]["Running"])
+            return False
+
+        return self._engine(f"{node.name}: look at helper {name}", look)
+
     def stop_helper(self, node: Node, name: str) -> None:
         """Remove that container."""
 

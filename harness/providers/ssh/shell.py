@@ -54,6 +54,11 @@ class SshShell:
         """Run a script in its own process group on the node's machine, until it is stopped."""
         self._run(node, f"start helper {name}", text.start_helper(self._paths(node), name, script))
 
+    def helper_runs(self, node: Node, name: str) -> bool:
+        """Whether the first process of that group runs."""
+        said = self._run(node, f"look at helper {name}", text.helper(self._paths(node), name))
+        return ProcessState(said.strip()) is not ProcessState.EXITED
+
     def stop_helper(self, node: Node, name: str) -> None:
         """End that process group."""
         self._run(node, f"stop helper {name}", text.stop_helper(self._paths(node), name))

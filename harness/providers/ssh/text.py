@@ -171,11 +171,7 @@ def stop(paths: MachinePaths, grace: float) -> str:
 
 def process(paths: MachinePaths) -> str:
     """Print ``running``, ``stopped`` or ``exited``."""
-    return at(
-        paths,
-        "if ! alive pid; then echo exited; exit 0; fi\n"
-        "case $state in\nT | t) echo stopped ;;\n*) echo running ;;\nesac\n",
-    )
+    return at(paths, _state("pid"))
 
 
 def exit_code(paths: MachinePaths) -> str:
@@ -207,6 +203,14 @@ def wipe(paths: MachinePaths) -> str:
     return at(paths, "find data -mindepth 1 -type f | wc -l\nfind data -mindepth 1 -delete\n")
 
 
+def _state(file: str) -> str:
+    """Print the state of the process that a file identifies."""
+    return (
+        f"if ! alive {file}; then echo exited; exit 0; fi\n"
+        "case $state in\nT | t) echo stopped ;;\n*) echo running ;;\nesac\n"
+    )
+
+
 def start_helper(paths: MachinePaths, name: str, script: str) -> str:
     """Run a script in its own process group until it is stopped."""
     return at(
@@ -215,6 +219,11 @@ def start_helper(paths: MachinePaths, name: str, script: str) -> str:
         f"setsid sh -euc {shlex.quote(script)} </dev/null >helpers/{name}.log 2>&1 &\n"
         f"remember $! helpers/{name}\n",
     )
+
+
+def helper(paths: MachinePaths, name: str) -> str:
+    """Print the state of a helper, as ``process`` does; ``exited`` if there is none."""
+    return at(paths, _state(f"helpers/{name}"))
 
 
 def stop_helper(paths: MachinePaths, name: str) -> str:

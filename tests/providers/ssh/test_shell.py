@@ -85,3 +85,10 @@ def test_switches_continue_a_stopped_process_and_start_an_ended_one(shell: SshSh
 def test_a_process_whose_end_nobody_saw_has_no_exit_code(shell: SshShell) -> None:
     with pytest.raises(ClusterError, match="b1: the exit code of its process is unknown: its machine was down"):
         shell.exit_code(B1)
+
+
+@pytest.mark.parametrize(("said", "runs"), [("running\n", True), ("stopped\n", True), ("exited\n", False)])
+def test_a_helper_runs_until_it_has_exited(said: str, runs: bool, shell: SshShell, machine: Recorder) -> None:
+    machine.said = said
+    assert shell.helper_runs(B1, "ab12") is runs
+    assert machine.ran == [text.helper(PATHS, "ab12")]

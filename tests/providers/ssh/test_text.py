@@ -1,6 +1,7 @@
 """What is run on a machine, run here: a toy of a node, faults, switches, and nothing left in the end."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -152,13 +153,21 @@ def test_a_helper_runs_until_it_is_stopped_or_replaced(paths: MachinePaths) -> N
     run(text.start_helper(paths, "ab12", "trap '' TERM; while :; do sleep 1; done"))
     first = int(Path(paths.node, "helpers/ab12").read_text().split()[0])
     assert not gone(first)
+    assert run(text.helper(paths, "ab12")) == "running\n"
     run(text.start_helper(paths, "ab12", "exec sleep 100"))
     wait_for(lambda: gone(first), "the first to end", 10, every=0.02)
     second = int(Path(paths.node, "helpers/ab12").read_text().split()[0])
     run(text.stop_helper(paths, "ab12"))
     wait_for(lambda: gone(second), "the second to end", 10, every=0.02)
     assert list(Path(paths.node, "helpers").iterdir()) == []
+    assert run(text.helper(paths, "ab12")) == "exited\n"
     run(text.stop_helper(paths, "ab12"))
+
+
+def test_a_helper_that_was_killed_has_exited(paths: MachinePaths) -> None:
+    run(text.start_helper(paths, "ab12", "exec sleep 100"))
+    os.kill(int(Path(paths.node, "helpers/ab12").read_text().split()[0]), signal.SIGKILL)
+    wait_for(lambda: run(text.helper(paths, "ab12")) == "exited\n", "the helper to end", 10, every=0.02)
 
 
 def test_a_switch_undoes_a_change_that_nobody_takes_back(paths: MachinePaths, tmp_path: Path) -> None:
