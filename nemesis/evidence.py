@@ -1,6 +1,6 @@
 """The evidence of an injection: on each of its nodes, whether the fault acts there."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -9,8 +9,8 @@ from harness.core.topology import Node
 
 
 class Effect(StrEnum):
-    """Whether a fault acts on a node. ``IN_PART``: it acted, or may have acted, but not all the time, or not as it
-    should. ``NOT_KNOWN``: no measurement shows it."""
+    """Whether a fault acts on a node. ``IN_PART``: it acted, or may have acted, but not all the time, not as it should,
+    or nobody knows until when. ``NOT_KNOWN``: no measurement shows it."""
 
     HOLDS = "holds"
     IN_PART = "in part"
@@ -51,6 +51,12 @@ class Record:
                 self._effects[node] = Effect.IN_PART if stopped else seen.effect
             if seen.facts:
                 self.facts.setdefault(when, {})[node.name] = dict(seen.facts)
+
+    def lose_sight(self, nodes: Iterable[Node]) -> None:
+        """The last measurement of these nodes failed: nobody knows until when a fault acted that held there before."""
+        for node in nodes:
+            if self.on(node) is Effect.HOLDS:
+                self._effects[node] = Effect.IN_PART
 
     def note(self, when: str, **facts: Any) -> None:
         """Add facts that belong to no single node."""

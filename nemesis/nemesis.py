@@ -246,7 +246,10 @@ class Nemesis:
         injection.tried = True
         if whole:
             # Packet counters show everything that the fault did; the state of a process does not show what caused it.
-            injection.counted.update(counted)
+            if counted is None:
+                injection.seen.lose_sight(injection.aim.nodes)
+            else:
+                injection.counted.update(counted)
         self._probe(injection)
         try:
             kept = self._kept_by_others(injection)
@@ -311,8 +314,8 @@ class Nemesis:
         injection.seen.note("applied_again", at_ns=self._clock.now())
         self._write(injection)
 
-    def _measure(self, injection: InjectedFault, when: str) -> Collection[Node]:
-        """Measure the fault, and return the nodes that the measurement contains.
+    def _measure(self, injection: InjectedFault, when: str) -> Collection[Node] | None:
+        """Measure the fault, and return the nodes that the measurement contains; None if it failed.
 
         A failed measurement must not prevent the heal: the evidence says why it failed.
         """
@@ -322,7 +325,7 @@ class Nemesis:
             measured = injection.fault.measure(self._shell, injection.aim.on(injection.measurable))
         except ClusterError as exc:
             injection.seen.note(when, not_measured=str(exc))
-            return ()
+            return None
         injection.seen.add(when, measured)
         return measured.keys()
 

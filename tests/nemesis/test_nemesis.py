@@ -195,17 +195,17 @@ def test_counters_that_began_again_with_a_restart_take_nothing_back(
     assert rows.last("cut")["effective"]
 
 
-def test_a_failed_measurement_neither_revokes_nor_proves_an_effect(
-    nemesis: Nemesis, shell: FakeShell, rows: Rows
-) -> None:
+def test_what_cannot_be_measured_in_the_end_is_in_doubt(nemesis: Nemesis, shell: FakeShell, rows: Rows) -> None:
     nemesis.inject(fault("partition"), "seen")
     nemesis.inject(fault("restart"))
+    assert rows.last("seen")["effective"]
     nemesis.inject(fault("partition"), "unseen")
     shell.broken = True
     with pytest.raises(ClusterError):
         nemesis.heal_all()
-    assert rows.last("seen")["effective"]
-    assert not rows.last("unseen")["effective"]
+    for name in ("seen", "unseen"):
+        row = rows.last(name)
+        assert (row["effective"], row["nodes_not_known"]) == (False, row["nodes"])
 
 
 def test_flaky_loses_packets_with_iptables_where_the_kernel_has_no_netem(
@@ -582,6 +582,20 @@ def test_an_effect_that_was_never_measured_stays_in_doubt(nemesis: Nemesis, shel
     shell.garbled = True
     nemesis.heal_all()
     assert rows.last("thin")["nodes_not_known"] == ["b1", "b2"]
+
+
+@pytest.mark.parametrize(("garbled", "doubtful"), [(True, ["b1", "b2"]), (False, [])])
+def test_what_held_once_but_could_not_be_measured_in_the_end_acted_in_part(
+    garbled: bool, doubtful: list[str], nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(fault("throttle", target=("b1", "b2")), "thin")
+    nemesis.inject(fault("restart", target="b1"))
+    assert rows.last("thin")["effective"]
+    shell.garbled = garbled
+    nemesis.heal_all()
+    last = rows.last("thin")
+    assert (last["effective"], last["nodes_without_effect"]) == (not doubtful, doubtful)
+    assert last["nodes_not_known"] == doubtful
 
 
 @pytest.mark.parametrize(("crashed", "doubtful"), [(B2, ["b1", "b3", "b2"]), (B3, [])])
