@@ -125,8 +125,8 @@ The line, in `harness/providers/catalogue.py`:
 There `Toy` is a function that imports the class only when it is called, because scenarios are read without the
 provider's dependencies. For the same reason `spec.py` is separate.
 
-A setting is written in a scenario's `cluster`, or `--set cluster.KEY=VALUE`. `harness/cli/machines.py` lists those
-that have an option of their own (`--machines`, `--images`); a provider needs none. Run: `scripts/test near`.
+A setting is written in a scenario's `cluster`, or `--set cluster.KEY=VALUE`. It has an option of its own (`--machines`,
+`--images`) if the line says so: `options=(CommandOption("bell", "Ring this bell."),)`. Run: `scripts/test near`.
 
 The tests need:
 

@@ -6,19 +6,17 @@ from pathlib import Path
 import click
 
 from harness.cli.backends import Backends
-from harness.cli.machines import cluster, machine_options, settings
+from harness.cli.machines import cluster, settings
+from harness.cli.options import ProviderCommand
 from harness.core.errors import KafkaTrialError
 
 
-@click.command()
+@click.command(cls=ProviderCommand, takes=lambda option: option.locates)
 @click.argument("run", required=False)
 @click.option("--force", is_flag=True, help="Remove also what a run that is still going uses.")
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
-@machine_options
 @click.pass_obj
-def cleanup(
-    backends: Backends, run: str | None, force: bool, dry_run: bool, machines: Path | None, accept_new: bool
-) -> None:
+def cleanup(backends: Backends, /, run: str | None, force: bool, dry_run: bool, **options: object) -> None:
     """Remove what runs left on this machine, or on those of an inventory.
 
     RUN is a run's name or its directory: its containers, networks and volumes, or its nodes on machines, are removed.
@@ -28,8 +26,11 @@ def cleanup(
 
     name, recorded = _named(run)
     providers = backends.providers()
-    spec = cluster(providers, settings(machines, accept_new) or recorded)
-    asked = [row.get() for row in providers.values()] if machines is None else [provider_of(spec, providers)]
+    said = settings(options)
+    spec = cluster(providers, said or recorded)
+    # (A flag alone names no place.)
+    everywhere = all(value is True for value in said.values())
+    asked = [row.get() for row in providers.values()] if everywhere else [provider_of(spec, providers)]
     # (No error: a run that was cleaned up earlier cannot be distinguished from one that never existed.)
     nothing = "nothing to remove"
     if run is not None and name == run:

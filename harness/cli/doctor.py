@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -11,34 +10,26 @@ import click
 from harness.cli import codes
 from harness.cli.backends import Backends
 from harness.cli.environment import look_at_java, look_at_spark
-from harness.cli.machines import cluster, images_option, machine_options, overrides, settings
+from harness.cli.machines import cluster, overrides, settings
+from harness.cli.options import ProviderCommand
 from harness.core.errors import EnvironmentLacks, KafkaTrialError
 
 if TYPE_CHECKING:
     from harness.cluster.provider import Diagnosis
 
 
-@click.command()
+@click.command(cls=ProviderCommand, before="as_json")
 @click.argument("scenarios", metavar="[SCENARIO]…", nargs=-1)
-@machine_options
-@images_option
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each check.")
 @click.pass_obj
-def doctor(
-    backends: Backends,
-    scenarios: tuple[str, ...],
-    machines: Path | None,
-    accept_new: bool,
-    images: str | None,
-    as_json: bool,
-) -> int:
+def doctor(backends: Backends, /, scenarios: tuple[str, ...], as_json: bool, **options: object) -> int:
     """Say what this machine can run, or whether it can run these scenarios.
 
     Checks Docker, Compose and Java, and tries the faults that need support by the kernel; with --machines, checks those
     machines instead of Docker. Exits with 3 if something is missing that every run, or one of these scenarios, needs.
     """
     diagnoses = []
-    said = settings(machines, accept_new, images)
+    said = settings(options)
     found = _of_scenarios(backends, scenarios, overrides(said)) if scenarios else examined(backends, said)
     for one in found:
         diagnoses.append(one)

@@ -1,49 +1,18 @@
-"""``--machines``, ``--accept-new`` and ``--images``: where nodes run, and where images come from."""
+"""The settings of a cluster that the options of providers give."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.cluster.spec import ClusterSpec
     from harness.providers.catalogue import ProviderRow
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 
-
-def machine_options(command: Command) -> Command:
-    """Add ``--machines`` and ``--accept-new`` to a command."""
-    machines = click.option(
-        "--machines",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="INVENTORY",
-        help="Use the machines that this file lists, by SSH (docs/machines.md).",
-    )
-    accept = click.option(
-        "--accept-new",
-        is_flag=True,
-        help="Add keys of machines that known_hosts lacks to it.",
-    )
-    return machines(accept(command))
-
-
-def images_option(command: Command) -> Command:
-    """Add ``--images`` to a command that may build images."""
-    return click.option(
-        "--images",
-        type=click.Choice(["registry", "build"]),
-        help="Build images from a registry's Debian, or from one made here by mmdebstrap."
-        " [default: $KAFKA_TRIAL_IMAGES, else the images there are, else registry where one answers]",
-    )(command)
-
-
-def settings(machines: Path | None, accept_new: bool, images: str | None = None) -> dict[str, object]:
-    """The cluster settings that the options give."""
-    given: dict[str, object] = {} if machines is None else {"machines": str(machines.absolute())}
-    given |= {"accept_new": True} if accept_new else {}
-    return given | ({} if images is None else {"images": images})
+def settings(options: Mapping[str, object]) -> dict[str, object]:
+    """The cluster settings that the values of providers' options give."""
+    given = {key: value for key, value in options.items() if value is not None and value is not False}
+    return {key: str(value.absolute()) if isinstance(value, Path) else value for key, value in given.items()}
 
 
 def overrides(given: Mapping[str, object]) -> Sequence[str]:

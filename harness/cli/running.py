@@ -8,12 +8,13 @@ import click
 
 from harness.cli import codes
 from harness.cli.backends import Backends
-from harness.cli.machines import images_option, machine_options, overrides, settings
+from harness.cli.machines import overrides, settings
+from harness.cli.options import ProviderCommand
 from harness.cli.printing import print_verdict
 from harness.cli.stores import store_option
 
 
-@click.command()
+@click.command(cls=ProviderCommand, before="no_judge")
 @click.argument("scenario", metavar="NAME|FILE")
 @click.option(
     "--set", "assignments", multiple=True, metavar="PATH=VALUE", help="Change a setting, e.g. topic.replication=1."
@@ -21,23 +22,20 @@ from harness.cli.stores import store_option
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of everything random (default: a fresh one).")
 @store_option
 @click.option("--keep", is_flag=True, help="Leave the cluster up, and print its address and how to remove it.")
-@machine_options
-@images_option
 @click.option("--no-judge", is_flag=True, help="Record only: `kafka-trial check RUN` judges it, here or elsewhere.")
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json as one line.")
 @click.pass_obj
 def run(
     backends: Backends,
+    /,
     scenario: str,
     assignments: tuple[str, ...],
     seed: int | None,
     store: Path,
     keep: bool,
     no_judge: bool,
-    machines: Path | None,
-    accept_new: bool,
-    images: str | None,
     as_json: bool,
+    **options: object,
 ) -> int:
     """Run a scenario on a real cluster and judge it.
 
@@ -47,7 +45,7 @@ def run(
     from harness.run.new_run import fresh_seed
     from harness.scenario.loading import load
 
-    wanted = load(scenario, [*assignments, *overrides(settings(machines, accept_new, images))])
+    wanted = load(scenario, [*assignments, *overrides(settings(options))])
     seed = fresh_seed() if seed is None else seed
     with for_terminal(sys.stderr) as display:
         if no_judge:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 from click.core import ParameterSource
@@ -16,8 +16,9 @@ from click.core import ParameterSource
 from harness.cli import codes
 from harness.cli.backends import Backends
 from harness.cli.errors import print_error
-from harness.cli.machines import images_option
 from harness.cli.machines import overrides as said_by
+from harness.cli.machines import settings
+from harness.cli.options import ProviderCommand, spelled
 from harness.cli.printing import print_json
 from harness.cli.stores import TOLERANCE, of_comparison, print_comparison, store_option
 from harness.core.errors import HistoryError, ScenarioError
@@ -50,7 +51,7 @@ class _DurationType(click.ParamType[float]):
         return duration
 
 
-@click.command()
+@click.command(cls=ProviderCommand, before="seed", takes=lambda option: not option.locates)
 @click.argument("named", metavar="SUITE|NAME|GLOB|FILE…|DIRECTORY", nargs=-1)
 @click.option(
     "--time-budget",
@@ -63,7 +64,6 @@ class _DurationType(click.ParamType[float]):
 )
 @click.option("--times", type=click.IntRange(min=1), default=1, show_default=True, help="How often each is run.")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Change a setting of every scenario.")
-@images_option
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Seed that the runs' seeds are drawn from (default: a fresh one)."
 )
@@ -82,17 +82,18 @@ class _DurationType(click.ParamType[float]):
 @click.pass_obj
 def suite(
     backends: Backends,
+    /,
     named: tuple[str, ...],
     time_budget: float | None,
     jobs: int,
     times: int,
     overrides: tuple[str, ...],
-    images: str | None,
     seed: int | None,
     store: Path,
     resume: bool,
     baseline: Path | None,
     as_json: bool,
+    **options: object,
 ) -> int:
     """Run many scenarios: a suite by name, or scenarios by name, glob or file; one summary, one exit code.
 
@@ -112,14 +113,16 @@ def suite(
         return codes.MET
     store = Path(os.path.realpath(store))
     if resume:
-        if overrides or images or times > 1 or seed is not None:
-            raise ScenarioError("--resume continues a suite: leave --set, --images, --times and --seed out")
+        if overrides or settings(options) or times > 1 or seed is not None:
+            of_providers = map(spelled, cast(ProviderCommand, click.get_current_context().command).taken(backends))
+            fixed = ", ".join(["--set", *of_providers, "--times"])
+            raise ScenarioError(f"--resume continues a suite: leave {fixed} and --seed out")
         directory = _to_resume(store, named)
         _refuse_elsewhere(store, directory)
         _refuse_what_json_cannot_say(str(directory), "" if baseline is None else os.path.realpath(baseline))
         backends.look()
     else:
-        everywhere = [*overrides, *said_by({} if images is None else {"images": images})]
+        everywhere = [*overrides, *said_by(settings(options))]
         file = _planned(backends, store, named, everywhere, times, seed, baseline)
         file.time_budget = time_budget or file.time_budget
         directory = new_directory(store, file.suite, file.began)

@@ -31,6 +31,22 @@ class NamesFile:
     """Marks a setting that names a file. A relative path starts at the folder of the scenario's own file."""
 
 
+@dataclass(frozen=True)
+class CommandOption:
+    """A setting of a cluster that is an option of commands, too: ``accept_new`` is ``--accept-new``.
+
+    Its value is one of ``choices``, a path (``file`` is its name in the help), or any text; a ``flag`` has none.
+    ``locates``: it says where nodes are. `cleanup` takes only such options, `suite` only others.
+    """
+
+    key: str
+    help: str
+    choices: tuple[str, ...] = ()
+    file: str | None = None
+    flag: bool = False
+    locates: bool = False
+
+
 class ClusterSpec(Part):
     """Which nodes, of which version, with which settings."""
 

@@ -7,11 +7,11 @@ from typing import cast
 from pydantic import create_model
 
 from harness.cluster.provider import Provider
-from harness.cluster.spec import ClusterSpec, Part
+from harness.cluster.spec import ClusterSpec, CommandOption, Part
 from harness.core.errors import ScenarioError
-from harness.providers.docker.spec import DockerSpec, subnet_of
+from harness.providers.docker.spec import DOCKER_OPTIONS, DockerSpec, subnet_of
 from harness.providers.ssh.alone import check_machines, machines_of
-from harness.providers.ssh.spec import SshSpec
+from harness.providers.ssh.spec import SSH_OPTIONS, SshSpec
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,14 @@ class ProviderRow:
 
     ``alone``: names of what a cluster shares with no other at the same time; equal names mean the same thing.
     ``check_names`` checks that several clusters use one name for one thing. It raises ScenarioError if they do not, or
-    if it cannot read them.
+    if it cannot read them. ``options``: the settings that are options of commands, too.
     """
 
     spec: type[Part]
     get: Callable[[], Provider]
     alone: Callable[[ClusterSpec], Iterable[str]] = lambda _: ()
     check_names: Callable[[Sequence[ClusterSpec]], None] = lambda _: None
+    options: Sequence[CommandOption] = ()
 
 
 def _docker() -> Provider:
@@ -43,8 +44,8 @@ def _ssh() -> Provider:
 
 #: By name. The first is for clusters that have no settings of any provider.
 PROVIDERS: Mapping[str, ProviderRow] = {
-    "docker": ProviderRow(DockerSpec, _docker, subnet_of),
-    "ssh": ProviderRow(SshSpec, _ssh, machines_of, check_machines),
+    "docker": ProviderRow(DockerSpec, _docker, subnet_of, options=DOCKER_OPTIONS),
+    "ssh": ProviderRow(SshSpec, _ssh, machines_of, check_machines, options=SSH_OPTIONS),
 }
 
 

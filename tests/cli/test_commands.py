@@ -10,6 +10,7 @@ import click
 import pytest
 
 from harness.cli import codes
+from harness.cli.backends import Backends
 from harness.cli.main import cli
 from harness.core import errors
 from harness.core.errors import KafkaTrialError
@@ -39,7 +40,9 @@ def test_every_command_has_tests(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_every_option_has_help(name: str, kafka_trial: Invoke) -> None:
-    options = [parameter for parameter in COMMANDS[name].params if isinstance(parameter, click.Option)]
+    command = COMMANDS[name]
+    parameters = command.get_params(click.Context(command, obj=Backends()))
+    options = [parameter for parameter in parameters if isinstance(parameter, click.Option)]
     assert [option.name for option in options if not option.help] == []
     shown = kafka_trial(*name.split(), "--help")
     assert (shown.code, shown.err) == (0, "")

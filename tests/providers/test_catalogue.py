@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from harness.cli import codes
 from harness.cli.backends import Backends
 from harness.cluster.provider import Provider
-from harness.cluster.spec import ClusterSpec, own_spec
+from harness.cluster.spec import ClusterSpec, CommandOption, own_spec
 from harness.core.errors import ClusterError, EnvironmentLacks, ScenarioError
 from harness.history.run_file import RunFile, State
 from harness.providers.catalogue import PROVIDERS, ProviderRow, composed, provider_of
@@ -123,6 +123,53 @@ def test_doctor_prints_its_findings(lacks: str, code: int, mark: str, kafka_tria
         f"{mark:8}{'toy':12}{lacks or 'in its box'}",
         f"{'cannot':8}{'bell':12}cracked",
     ]
+
+
+def ringing(toy: Toy) -> Backends:
+    bell = CommandOption("bell", "Ring this bell.", choices=("ring", "chime"), locates=True)
+    colours = CommandOption("colours", "Paint it.")
+    row = ProviderRow(ToySpec, lambda: toy, options=(bell, colours))
+    return Backends(providers=lambda: {**PROVIDERS, "toy": row})
+
+
+@pytest.mark.parametrize("command", ["doctor", "cleanup"])
+def test_a_command_takes_its_options(command: str, kafka_trial: Invoke) -> None:
+    toy = Toy()
+    kafka_trial(command, "--bell", "ring", backends=ringing(toy))
+    ((asked, cluster),) = toy.asked
+    assert asked == command
+    assert isinstance(cluster, ClusterSpec)
+    assert own_spec(cluster, ToySpec) == ToySpec(bell="ring")
+
+
+def test_help_has_its_options_between_those_of_the_command(kafka_trial: Invoke) -> None:
+    found = {}
+    for command in ("run", "doctor", "cleanup", "suite"):
+        shown = kafka_trial(command, "--help", backends=ringing(Toy())).out
+        found[command] = [word for word in shown.split() if word in {"--bell", "--colours", "--machines", "--images"}]
+    assert found == {
+        "run": ["--bell", "--colours", "--machines", "--images"],
+        "doctor": ["--bell", "--colours", "--machines", "--images"],
+        "cleanup": ["--bell", "--machines"],
+        "suite": ["--colours", "--images"],
+    }
+
+
+def test_without_its_line_there_are_no_options_of_it(kafka_trial: Invoke) -> None:
+    done = kafka_trial("doctor", "--bell", "ring")
+    assert done.code == codes.BAD_INPUT
+    assert "No such option" in done.err
+
+
+def test_a_choice_of_its_options_is_checked(kafka_trial: Invoke) -> None:
+    done = kafka_trial("doctor", "--bell", "toll", backends=ringing(Toy()))
+    assert done.code == codes.BAD_INPUT
+    assert "'--bell': 'toll' is not one of 'ring', 'chime'" in done.err
+
+
+def test_options_are_settings_of_their_provider() -> None:
+    for row in PROVIDERS.values():
+        assert {option.key for option in row.options} <= set(row.spec.model_fields)
 
 
 def test_cleanup_asks_it_after_docker_and_without_docker_too(

@@ -3,11 +3,11 @@
 import ipaddress
 import re
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field, field_validator
 
-from harness.cluster.spec import ClusterSpec, Part, own_spec
+from harness.cluster.spec import ClusterSpec, CommandOption, Part, own_spec
 
 #: Private addresses (RFC 1918): no public machine has one, and they do not mean this machine itself.
 _PRIVATE = tuple(map(ipaddress.IPv4Network, ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")))
@@ -17,6 +17,8 @@ OFFICIAL = "official"
 
 #: A digest, or a tag other than ``latest``, which moves. Docker reads a missing tag as ``latest``.
 _PINNED = re.compile(r"@sha256:[0-9a-f]{64}$|^[^@]+:(?!latest$)[\w.\-]+$", re.ASCII)
+
+_Images = Literal["registry", "build"]
 
 
 class DockerSpec(Part):
@@ -28,7 +30,7 @@ class DockerSpec(Part):
         description="instead of ours: official (apache/kafka), or an image with the layout of that or of"
         " confluentinc/cp-kafka",
     )
-    images: Literal["registry", "build"] | None = Field(
+    images: _Images | None = Field(
         None,
         description="what ours are built from: registry: a Debian base of a registry; build: one that mmdebstrap makes"
         " (default: $KAFKA_TRIAL_IMAGES, else registry where one answers)",
@@ -59,6 +61,17 @@ class DockerSpec(Part):
         if subnet is not None and not any(subnet.subnet_of(private) for private in _PRIVATE):
             raise ValueError(f"{value!r} is not private: take one of {', '.join(map(str, _PRIVATE))}")
         return value
+
+
+#: The settings that are options, too.
+DOCKER_OPTIONS = (
+    CommandOption(
+        "images",
+        "Build images from a registry's Debian, or from one made here by mmdebstrap."
+        " [default: $KAFKA_TRIAL_IMAGES, else the images there are, else registry where one answers]",
+        choices=get_args(_Images),
+    ),
+)
 
 
 def subnet_of(cluster: ClusterSpec) -> Iterable[str]:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from harness.cluster.spec import NamesFile, Part
+from harness.cluster.spec import CommandOption, NamesFile, Part
 from harness.core.quantities import Flag
 
 
@@ -21,3 +21,15 @@ class SshSpec(Part):
         exclude=True,
         description="add the keys of hosts that are not yet in known_hosts to it; a changed key is refused",
     )
+
+
+#: The settings that are options, too.
+SSH_OPTIONS = (
+    CommandOption(
+        "machines",
+        "Use the machines that this file lists, by SSH (docs/machines.md).",
+        file="INVENTORY",
+        locates=True,
+    ),
+    CommandOption("accept_new", "Add keys of machines that known_hosts lacks to it.", flag=True, locates=True),
+)
