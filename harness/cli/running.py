@@ -41,6 +41,7 @@ def run(
 
     NAME is one that `kafka-trial scenarios` lists, FILE is a scenario of your own. Progress goes to stderr.
     """
+    from harness.history.paths import REPORT_FILE
     from harness.run.display import for_terminal
     from harness.run.new_run import fresh_seed
     from harness.scenario.loading import load
@@ -55,5 +56,5 @@ def run(
     if no_judge:
         click.echo(json.dumps({"directory": str(recorded)}) if as_json else f"recorded: {recorded}")
         return codes.MET
-    print_verdict(verdict, directory, directory / "report.html", as_json)
+    print_verdict(verdict, directory, directory / REPORT_FILE, as_json)
     return codes.of_verdict(verdict)

@@ -13,9 +13,6 @@ from harness.cluster.wire import Wire
 from harness.core.errors import ClusterError, ScenarioError
 from harness.core.version import parse_version
 
-#: A file next to run.json: the settings that each broker reported.
-SETTINGS_FILE = "settings.json"
-
 #: A choice: brokers that have just started answer their first requests late.
 _ANSWER_S = 15.0
 #: How similar an unknown name is to the one that was meant: a letter or a word too many or too few.

@@ -15,11 +15,21 @@ from harness.history.schema import TABLES
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
+#: What a provider started: with Docker, what Compose reads; with SSH, which machine has which node.
+COMPOSE_FILE = "compose.yaml"
+MACHINES_FILE = "machines.yaml"
+#: The settings that each broker reported.
+SETTINGS_FILE = "settings.json"
 HISTORY = "history"
 JOURNALS = "journals"
 LOGS = "logs"
+#: Tracebacks of the observer's threads that failed, beside the logs of the nodes.
+OBSERVER_LOG = "observer.log"
 ANOMALIES = "anomalies"
 VERDICT_FILE = "verdict.json"
+REPORT_FILE = "report.html"
+#: A suite's directory has one, too, and a folder of logs.
+JUNIT_FILE = "junit.xml"
 #: Tracebacks of checkers that failed, beside the anomalies.
 CHECKERS_LOG = "checkers.log"
 

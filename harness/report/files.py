@@ -3,13 +3,10 @@
 from pathlib import Path
 
 from harness.core.verdict import Verdict
-from harness.history.paths import VERDICT_FILE
+from harness.history.paths import JUNIT_FILE, REPORT_FILE, VERDICT_FILE
 from harness.history.run_file import RunFile
 from harness.history.writing import write_file
 from harness.report import html, junit
-
-REPORT_FILE = "report.html"
-JUNIT_FILE = "junit.xml"
 
 
 def write(directory: Path, verdict: Verdict, run_file: RunFile) -> Path:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from harness.core.verdict import Verdict
 from harness.history.lock import judging_lock
-from harness.history.paths import ANOMALIES, CHECKERS_LOG, VERDICT_FILE
+from harness.history.paths import ANOMALIES, CHECKERS_LOG, JUNIT_FILE, REPORT_FILE, VERDICT_FILE
 from harness.history.run_file import RunFile
 from harness.history.writing import made_beside, remove_left_beside, swap_in
-from harness.report.files import JUNIT_FILE, REPORT_FILE, write
+from harness.report.files import write
 
 
 @contextmanager

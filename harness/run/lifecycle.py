@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 
 from harness.cluster.elections import ElectionsByHand, elect_uncleanly
-from harness.cluster.known_settings import SETTINGS_FILE, as_text, check_settings
+from harness.cluster.known_settings import as_text, check_settings
 from harness.cluster.observer import observe
 from harness.cluster.provider import Cluster, Provider
 from harness.cluster.ready import await_registered, await_whole_isr, create_topics
 from harness.core.verdict import Verdict
 from harness.history.journal import Journal, journal_path
+from harness.history.paths import SETTINGS_FILE
 from harness.history.run_file import FINAL_READ, HEAL, TIMELINE, RunFile, State
 from harness.history.schema import FAULTS
 from harness.history.seal import write_sealed

@@ -9,7 +9,7 @@ from harness.cluster.ready import out_of_sync
 from harness.core.clock import SECOND_NS
 from harness.core.errors import KafkaTrialError
 from harness.core.topology import Partition
-from harness.history.paths import LOGS
+from harness.history.paths import LOGS, OBSERVER_LOG
 from harness.history.run_file import DRAIN, RunFile
 from harness.history.schema import FINAL_READER
 from harness.run.recording import begin
@@ -102,7 +102,7 @@ def report_observation(stage: Stage) -> None:
     logs."""
     defects = stage.observer.defects
     if defects:
-        with (stage.record.directory / LOGS / "observer.log").open("w", encoding="utf-8") as log:
+        with (stage.record.directory / LOGS / OBSERVER_LOG).open("w", encoding="utf-8") as log:
             for _, error in defects:
                 traceback.print_exception(error, file=log)
         errors = "; ".join(f"{doing} ended: {type(error).__name__}: {error}" for doing, error in defects)

@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.history.paths import is_there
+from harness.history.paths import JUNIT_FILE, is_there
 from harness.history.writing import write_file
 from harness.report.template import template
 from harness.suite import junit
 from harness.suite.display import label, result_words
 from harness.suite.results import JUDGED, Result, RunOutcome, SuiteFile, clock
 
-JUNIT_FILE = "junit.xml"
 SUMMARY_FILE = "summary.md"
 INDEX_FILE = "index.html"
 

@@ -14,12 +14,12 @@ from harness.core.errors import HistoryError, KafkaTrialError, line_of
 from harness.core.verdict import Verdict
 from harness.core.waiting import wait_for
 from harness.history.lock import is_recorded
-from harness.history.paths import checking
+from harness.history.paths import LOGS, checking
 from harness.history.run_file import HEAL, RUN_FILE, RunFile, State
 from harness.report.sentences import with_sentences
 from harness.run.judging import judging, publish
 from harness.suite.recorder import ENDS, Event, Order
-from harness.suite.results import LOGS, OVER, Result, RunOutcome, SuiteFile, relative
+from harness.suite.results import OVER, Result, RunOutcome, SuiteFile, relative
 
 #: Judges the run in a directory. The second path is the folder for all results except the verdict.
 Judge = Callable[[Path, Path], Verdict]

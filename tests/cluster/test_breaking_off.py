@@ -12,9 +12,9 @@ import yaml
 from docker import DockerClient
 
 from harness.cli import codes
-from harness.cluster.known_settings import SETTINGS_FILE
 from harness.cluster.spec import DEFAULT_VERSION
 from harness.core.waiting import wait_for
+from harness.history.paths import SETTINGS_FILE
 from harness.history.run_file import RunFile, State
 from harness.providers.docker.cleanup import cleanup
 from harness.providers.docker.compose import LABEL

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from harness.cluster.known_settings import SETTINGS_FILE
 from harness.cluster.provider import Cluster
 from harness.core.errors import ScenarioError
 from harness.core.topology import Node, Topology
+from harness.history.paths import SETTINGS_FILE
 from harness.history.run_file import RunFile
 from harness.providers.catalogue import ProviderRow
 from harness.run.display import PlainDisplay

@@ -147,7 +147,9 @@ def _environment() -> dict[str, str]:
 
 def compose(directory: Path, project: str, *arguments: str) -> None:
     """Run Compose on ``directory/compose.yaml``. Raises ClusterError with Compose's message."""
-    command = [*compose_command(), "-f", str(directory / "compose.yaml"), "-p", project, *arguments]
+    from harness.history.paths import COMPOSE_FILE  # (It imports pyarrow: images are built without.)
+
+    command = [*compose_command(), "-f", str(directory / COMPOSE_FILE), "-p", project, *arguments]
     done = subprocess.run(
         command,
         capture_output=True,

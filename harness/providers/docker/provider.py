@@ -18,7 +18,7 @@ from harness.cluster.turns import alone
 from harness.core.clock import ClockOffset
 from harness.core.errors import ClusterError, NoMeans
 from harness.core.topology import Node, Topology
-from harness.history.paths import LOGS
+from harness.history.paths import COMPOSE_FILE, LOGS
 from harness.providers.docker import compose
 from harness.providers.docker.cleanup import cleanup
 from harness.providers.docker.doctor import doctor
@@ -201,7 +201,7 @@ def _write(
     mounts = {} if image.ours else {str(recipes() / "kafka" / name): f"/opt/kafka/{name}" for name in SCRIPTS}
     labels = compose.labels_of(run, directory)
     document = compose.document(run, nodes, subnet, image.tag, mounts, labels, image.libraries, background)
-    (directory / "compose.yaml").write_text(compose.text(document), encoding="utf-8")
+    (directory / COMPOSE_FILE).write_text(compose.text(document), encoding="utf-8")
 
 
 def _remove(client: DockerClient, run: str, note: Callable[[str], None]) -> None:

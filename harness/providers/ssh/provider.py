@@ -18,7 +18,7 @@ from harness.cluster.spec import ClusterSpec, own_spec
 from harness.core.clock import ClockOffset
 from harness.core.errors import ClusterError, EnvironmentLacks, KafkaTrialError, NoMeans, ScenarioError
 from harness.core.topology import Node, Role, Topology
-from harness.history.paths import LOGS
+from harness.history.paths import LOGS, MACHINES_FILE
 from harness.providers.ssh import text
 from harness.providers.ssh.bundle import bundle, copy
 from harness.providers.ssh.cleanup import cleanup
@@ -318,4 +318,4 @@ def _write(
             "kafka": homes[node.name],
             "java": host.java,
         }
-    (directory / "machines.yaml").write_text(yaml.safe_dump(started, sort_keys=False), encoding="utf-8")
+    (directory / MACHINES_FILE).write_text(yaml.safe_dump(started, sort_keys=False), encoding="utf-8")
