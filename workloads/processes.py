@@ -150,13 +150,14 @@ class Workers:
     def replace(self, number: int) -> str:
         """Kill a producer (SIGKILL), and start another one with the same settings.
 
-        Returns what was done, in a few words. Raises ClusterError if there is no producer of this number, or it has
-        died by itself.
+        Returns what was done, in a few words. Raises ClusterError if there is no producer of this number, it was
+        replaced too often, or it has died by itself.
         """
         producers = [worker for worker in self._workers if worker.spec.writes and worker.spec.worker == number]
         if not producers:
             raise ClusterError(f"there is no producer {number} to replace")
-        return f"{self.kill(producers[0])}, {self.start_successor(producers[0])}"
+        successor = producers[0].spec.successor()
+        return f"{self.kill(producers[0])}, {self._start(successor)}"
 
     def kill(self, worker: Worker) -> str:
         """Kill a worker (SIGKILL) and say so. Raises ClusterError if it has ended by itself: then it is no death on
@@ -169,7 +170,10 @@ class Workers:
 
     def start_successor(self, gone: Worker) -> str:
         """Start the next incarnation of a worker that has gone, and say so."""
-        self._workers.append(Worker(gone.spec.model_copy(update={"life": gone.spec.life + 1})))
+        return self._start(gone.spec.successor())
+
+    def _start(self, spec: Spec) -> str:
+        self._workers.append(Worker(spec))
         self._workers[-1].begin()
         return f"started process {self._workers[-1].pid}"
 

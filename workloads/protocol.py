@@ -1,12 +1,19 @@
 """What a worker process reads (the first line of its standard input) and writes (its standard output)."""
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from harness.core.errors import ClusterError
 from harness.core.topology import Partition
 from workloads.clients.settings import Config
+
+#: Each process of a producer has so many sequences. A record's id has 40 bits for them (``SEQUENCE_BITS``), which is
+#: room for so many processes.
+_SEQUENCES, _PROCESSES = 1 << 32, 1 << 8
+#: A choice: an incarnation, written in decimal, shows the process and which of its clients this is.
+_CLIENTS = 100
 
 
 class Spec(BaseModel):
@@ -43,6 +50,10 @@ class Spec(BaseModel):
         """How long brokers may still append its records after it has finished, in seconds."""
         return 0.0
 
+    def successor(self) -> Self:
+        """The spec of the next process of this worker. Raises ClusterError if it may have no more."""
+        return self.model_copy(update={"life": self.life + 1})
+
 
 class WriterSpec(Spec):
     """Any producer. Each process of one worker has its own range of sequences."""
@@ -57,12 +68,25 @@ class WriterSpec(Spec):
     @property
     def first(self) -> int:
         """The first sequence (and the first transaction) of this process: above those of all earlier processes."""
-        return self.life << 32
+        return self.life * _SEQUENCES
 
     @property
     def first_incarnation(self) -> int:
         """The incarnation of its first client. Each process has a range of a hundred."""
-        return self.life * 100
+        return self.life * _CLIENTS
+
+    def incarnation_after(self, incarnation: int) -> int:
+        """The incarnation of the client that replaces one of this process. Raises ClusterError if that number is the
+        next process's."""
+        following = incarnation + 1
+        if following >= self.first_incarnation + _CLIENTS:
+            raise ClusterError(f"{self.role} {self.worker} replaced {_CLIENTS - 1} dead clients: it may have no more")
+        return following
+
+    def successor(self) -> Self:
+        if self.life + 1 >= _PROCESSES:
+            raise ClusterError(f"{self.role} {self.worker} was replaced {self.life} times: it may be no more often")
+        return super().successor()
 
 
 class NamedSpec(BaseModel):

@@ -175,6 +175,16 @@ def test_a_producer_that_died_by_itself_is_not_replaced_as_if_it_had_been_killed
         assert len(workload.workers) == 1
 
 
+def test_a_producer_that_was_replaced_too_often_is_not_killed(plan: Plan) -> None:
+    with begun(Transactions(rate=400, producers=1, consumers=0), plan) as workload:
+        (worker,) = workload.workers
+        worker.spec = worker.spec.model_copy(update={"life": 255})
+        with pytest.raises(ClusterError, match="transactor 1 was replaced 255 times"):
+            workload.replace(1)
+        assert workload.killed == frozenset()
+        assert worker.running
+
+
 STUCK: dict[str, tuple[Callable[[Workers], object], list[str]]] = {
     "nothing": (lambda workload: None, []),
     "a consumer hangs": (

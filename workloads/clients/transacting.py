@@ -184,8 +184,8 @@ class Transacting:
         if not self._deliveries.give_up(self._producer.purge, self._producer.flush):
             return
         self._end(succeeded=False)
+        self._incarnation = self._spec.incarnation_after(self._incarnation)
         self._producer = self._client(self._spec.config)
-        self._incarnation += 1
         self._stage = _Stage.INITIALISING
 
     def _end(self, succeeded: bool) -> None:
