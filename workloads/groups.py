@@ -77,6 +77,7 @@ class Groups(Appending):
     steps: ClassVar = (Kill, Leave, Join)
 
     kind: Literal["groups"] = "groups"
+    #: With all producers the workers are fewer than ``FINAL_READER``.
     members: Whole = Field(3, ge=1, le=99, description="processes that share the partitions as one consumer group")
     commit: Literal["before-processing", "after-processing"] = Field(
         "after-processing", description="when a member commits the records of a poll: at-most-once, or at-least-once"

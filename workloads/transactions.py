@@ -53,6 +53,7 @@ class Transactions(Workload):
     steps: ClassVar = (Replace,)
 
     kind: Literal["transactions"] = "transactions"
+    #: With consumers of both levels the workers are fewer than ``FINAL_READER``, as in any workload.
     producers: Whole = Field(2, ge=1, le=900, description="producer processes, each with a transactional.id of its own")
     consumers: Whole = Field(
         1, ge=0, le=49, description="consumers of each isolation level; each reads every partition while the run lasts"

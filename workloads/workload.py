@@ -70,8 +70,10 @@ class Workload(ClientSettings):
 
     steps: ClassVar[tuple[type[WorkloadStep], ...]] = ()
 
+    #: With all consumers the workers are fewer than ``FINAL_READER``: readers have that number, and those above it.
     producers: Whole = Field(2, ge=1, le=900, description="producer processes")
     rate: Positive | None = Field(None, description="records/s over all producers; null: as fast as possible")
+    #: A choice: half of what librdkafka takes in one answer (``receive.message.max.bytes``).
     record_size: Whole = Field(64, ge=HEADER_SIZE, le=50_000_000, alias="record.size", description="bytes of a value")
 
     @property

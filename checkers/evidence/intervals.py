@@ -15,6 +15,7 @@ Times = npt.NDArray[np.int64]
 #: The beginning and end of a time.
 Window = tuple[int, int]
 
+#: The end of no interval: the smallest int64, which even ``BEFORE`` is after.
 _NONE = -(1 << 63)
 
 

@@ -9,6 +9,7 @@ from harness.core.topology import Node, Role, Topology
 from harness.core.version import Version, parse_version
 from harness.resources import recipes
 
+#: A choice: one release of Log4j 2 for every Kafka from 4.0 on.
 _LOG4J2 = "2.25.4"
 
 #: Group, artifact and version.

@@ -91,6 +91,7 @@ class TopicSpec(Part):
     """The topics of a run, all with the same settings: ``name``, or ``name-0`` … if there are several."""
 
     name: str = Field("trial", pattern="^[a-zA-Z0-9._-]+$", description="of the topic; of several, how they begin")
+    #: Both limits are choices, far above what any scenario here has.
     count: Whole = Field(1, ge=1, le=1_000, description="how many topics")
     partitions: Whole = Field(1, ge=1, le=10_000, description="of each topic")
     replication: Whole = Field(3, ge=1, description="replicas of each partition")

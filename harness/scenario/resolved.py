@@ -7,6 +7,7 @@ from pydantic import BaseModel
 
 from harness.scenario.model import Scenario
 
+#: A choice: as long as a line of this project may be.
 _WIDTH = 120
 
 

@@ -20,6 +20,7 @@ IFB = "kt-ifb"
 #: Shell: load the module without the two devices that it makes by default.
 LOAD_IFB = "[ -d /sys/module/ifb ] || modprobe -q ifb numifbs=0 2>/dev/null || true\n"
 
+#: htb and tbf need a rate. A choice, so high that it should hold nothing back.
 _UNLIMITED = "10gbit"
 
 #: Filters match in the order of their numbers; those of injections begin with 16 (``minor``).
