@@ -76,7 +76,7 @@ def by_record(archive: Archive, record: int) -> RecordTrace:
         worker = worker_of(record)
         sent = archive.range_of("sends", "sequence", pc.field("worker") == worker)
         known = f"worker {worker} sent #{sent[0]}–#{sent[1]}" if sent else f"the workers that sent: {_workers(archive)}"
-        name = f"worker {worker} #{sequence_of(record)} (record {record})"
+        name = f"worker {worker} #{sequence_of(record)}"
         raise HistoryError(f"{archive.directory}: nothing is known about {name}; {known}")
     moments = [moment for row in sends for moment in _of_send(archive, row)]
     keys = {row["key"] for row in sends}

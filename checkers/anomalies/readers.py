@@ -112,7 +112,7 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     return _doubted(history, passed).selectExpr(*_RECORD, "passed_from", "passed_to", *_doubt(history))
 
 
-#: The rule of ``went_back``.
+#: The rule of ``went_back``. (``gone_to``, the furthest position before, keeps its name: verdicts of schema 1 have it.)
 BEHIND = "offset < gone_to"
 
 

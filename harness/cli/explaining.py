@@ -142,7 +142,7 @@ def lines(trace: "RecordTrace", archive: "Archive") -> list[str]:
     from harness.report.record_trace import ended, said
     from harness.report.words import seconds
 
-    text = [f"worker {trace.worker} #{trace.sequence} (record {trace.record_id})"]
+    text = [f"worker {trace.worker} #{trace.sequence}"]
     before: Moment | None = None
     for moment in trace.moments:
         text.append(f"{seconds(moment.at_ns):>12}  {said(moment)}")

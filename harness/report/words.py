@@ -223,6 +223,7 @@ _COLUMNS: tuple[tuple[str, tuple[str, ...], Callable[[Row], str]], ...] = (
     ("faults", ("faults",), lambda row: plain(row["faults"])),
     ("records", ("records",), lambda row: _records(row["records"])),
     ("stands", ("stands",), lambda row: by_id(row["stands"])),
+    ("furthest before", ("gone_to",), lambda row: plain(row["gone_to"])),
 )
 
 

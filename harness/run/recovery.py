@@ -115,7 +115,14 @@ def read_finally(stage: Stage, topics: Mapping[str, int], isolation_level: Isola
     at_ns, record = stage.record.clock.now(), stage.record
     ends = log_ends(stage.observer, stage.topology, isolation_level)
     read = read_to_end(
-        ends, topics, isolation_level, record.journals, record.clock, _READ_SECONDS, led=stage.observer.led
+        ends,
+        topics,
+        isolation_level,
+        record.journals,
+        record.clock,
+        _READ_SECONDS,
+        record.file.broker,
+        led=stage.observer.led,
     )
     reader = f"final {FINAL_READER}"
     record.file.clients[reader], record.file.writes[reader] = dict(read.config), ("reads", "log_ends")
@@ -135,9 +142,16 @@ def look_into_replicas(stage: Stage, ends: Sequence[Mapping[str, Any]], isolatio
         reader = f"replica {FINAL_READER + broker}"
         record.file.clients[reader], record.file.writes[reader] = dict(settings), ("reads",)
     missed = read_replicas(
-        stage.topology.bootstrap, followers, ends, isolation_level, record.journals, record.clock, _READ_SECONDS
+        stage.topology.bootstrap,
+        followers,
+        ends,
+        isolation_level,
+        record.journals,
+        record.clock,
+        _READ_SECONDS,
+        record.file.broker,
     )
-    read = f"of brokers {', '.join(map(str, sorted(followers)))}" if followers else "no follower is in an ISR"
+    read = f"of {', '.join(map(record.file.broker, sorted(followers)))}" if followers else "no follower is in an ISR"
     stage.report("every in-sync follower's log read", at_ns, met=not missed, detail="; ".join(missed) or read)
 
 

@@ -21,7 +21,7 @@ def test_explain_tells_the_life_of_a_record(stored: Path, kafka_trial: Invoke) -
     done = kafka_trial("explain", stored, "--record", 1)
     assert (done.code, done.err) == (0, "")
     assert done.out == (
-        "worker 0 #1 (record 1)\n"
+        "worker 0 #1\n"
         "     1.000 s  sent by worker 0 (incarnation 0) to trial-0\n"
         "              b1: b1 leads (epoch 0), ISR b1 b2 b3\n"
         "              b2: b2 leads (epoch 1), ISR b2 b3\n"
@@ -125,7 +125,7 @@ def test_explain_says_where_there_is_nothing_to_explain(stored: Path, kafka_tria
     ("asked", "says"),
     [
         ((), "not judged yet"),
-        (("--record", "99"), "nothing is known about worker 0 #99 (record 99); worker 0 sent #0–#1"),
+        (("--record", "99"), "nothing is known about worker 0 #99; worker 0 sent #0–#1"),
         (("--offset", "trial-0:9"), "offsets 0–1 are known there"),
         (("--offset", "trial"), "'trial' is not TOPIC-PARTITION:OFFSET"),
         (("--worker", "0"), "--worker and --sequence name a record together"),

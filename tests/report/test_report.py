@@ -224,12 +224,19 @@ def test_all_of_a_verdict_is_written_beside_its_run(tmp_path: Path) -> None:
     assert "lost: 520" in report.read_text()
 
 
-def test_a_field_that_a_checker_adds_to_an_example_is_shown_by_its_name() -> None:
-    row = {**example(0), "copies": 3, "also_leading": [{"leader": "b2", "leader_epoch": 4, "isr": ["b2"]}]}
+def test_what_a_checker_adds_to_an_example_is_shown_under_its_own_name() -> None:
+    row = {
+        **example(0),
+        "copies": 3,
+        "gone_to": 41,
+        "also_leading": [{"leader": "b2", "leader_epoch": 4, "isr": ["b2"]}],
+    }
     text = on_terminal(verdict(Judgement.INVALID, anomalies={"lost": lost().model_copy(update={"examples": [row]})}))
     assert "also leading" in text
     assert "b2 (epoch 4)" in text
     assert "copies" in text
+    assert "furthest before" in text
+    assert "gone_to" not in text
 
 
 @pytest.mark.parametrize(("records", "shown"), [(31, "31"), ([0, 1], "worker 0 #0, worker 0 #1")])

@@ -33,7 +33,7 @@ def test_every_partition_is_read_from_its_start_to_its_end(
     isolation_level: Isolation, plan: Plan, journalled: Journalled
 ) -> None:
     written(plan, Encoder(100)(record_id(5, 0), 5000))
-    rows = read_to_end(mock_ends(plan), plan.topics, isolation_level, plan.journals, plan.clock, within=60).rows
+    rows = read_to_end(mock_ends(plan), plan.topics, isolation_level, plan.journals, plan.clock, 60, "b{}".format).rows
     assert [(r["partition"], r["log_start"], r["log_end"], r["read_to"], r["complete"]) for r in rows] == [
         (0, 0, 2500, 2500, True),
         (1, 0, 2500, 2500, True),
@@ -64,7 +64,7 @@ def test_a_log_whose_leader_does_not_answer_is_incomplete(
     within: float, led: bool, plan: Plan, journalled: Journalled
 ) -> None:
     began = time.monotonic()
-    read = read_to_end(nobody, {"t": 1}, "read_uncommitted", plan.journals, plan.clock, within, led=lambda tp: led)
+    read = read_to_end(nobody, {"t": 1}, "read_uncommitted", plan.journals, plan.clock, within, str, led=lambda tp: led)
     assert time.monotonic() - began < 30
     row = {"topic": "t", "partition": 0, "log_start": -1, "log_end": -1, "read_to": -1, "complete": False}
     assert read == FinalReadResult([row], ["t-0 has no leader that answered"], {})
@@ -91,7 +91,7 @@ def every(told: dict[Partition, LogEnd], **changes: Any) -> dict[Partition, LogE
 
 
 def read(plan: Plan, ends: LogEnds, within: float = 60, **more: Any) -> FinalReadResult:
-    return read_to_end(ends, plan.topics, "read_uncommitted", plan.journals, plan.clock, within, **more)
+    return read_to_end(ends, plan.topics, "read_uncommitted", plan.journals, plan.clock, within, "b{}".format, **more)
 
 
 def unavailable(_: dict[str, Any]) -> Consumer:
@@ -181,7 +181,7 @@ def test_a_log_that_never_settled_and_that_another_leads_by_now_is_incomplete_th
     (topic,) = plan.topics
     done = read(plan, Ends(plan, gone), led=lambda tp: False)
     assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows[:2]] == [(5, 5, False)] * 2
-    assert done.missed[0].startswith(f"{topic}-0 was led by broker")
+    assert done.missed[0].startswith(f"{topic}-0 was led by b")
 
 
 @pytest.mark.parametrize("readable", [3, 0])
@@ -208,11 +208,11 @@ def test_records_that_another_than_the_leader_gave_make_a_log_incomplete(plan: P
     written(plan, Encoder(64)(0, 10))
     done = read(plan, Ends(plan, lambda _, told: every(told, leader=7)))
     assert [row["complete"] for row in done.rows] == [False, False, True, True]
-    assert re.fullmatch(rf"{topic}-0 was read from broker [123], and is led by broker 7", done.missed[0])
+    assert re.fullmatch(rf"{topic}-0 was read from b[123], and is led by b7", done.missed[0])
 
 
 LATER = {
-    "another leader": (lambda end: replace(end, leader=end.leader % 3 + 1), "and is led by broker"),
+    "another leader": (lambda end: replace(end, leader=end.leader % 3 + 1), "and is led by b"),
     "another epoch": (lambda end: replace(end, epoch=1), "(epoch 1) by now"),
 }
 

@@ -41,6 +41,7 @@ def replicas_read(plan: Plan, broker: int, topic: str, log_end: int, within: flo
         plan.journals,
         plan.clock,
         within,
+        "b{}".format,
     )
 
 
@@ -58,7 +59,7 @@ def test_an_answer_from_the_leader_in_place_of_its_follower_is_reported(plan: Pl
     topic, leader = written(plan)
     follower = leader % 3 + 1
     [line] = replicas_read(plan, follower, topic, RECORDS)
-    assert line == f"{topic}-0 of broker {follower} was read from broker {leader}"
+    assert line == f"{topic}-0 of b{follower} was read from b{leader}"
 
 
 def test_a_client_that_cannot_be_had_leaves_its_followers_log_unread_and_no_other(plan: Plan) -> None:
@@ -73,15 +74,23 @@ def test_a_client_that_cannot_be_had_leaves_its_followers_log_unread_and_no_othe
 
     followers = {broker: [(topic, 0)] for broker in (0, leader)}
     missed = read_replicas(
-        plan.bootstrap, followers, ends(topic, RECORDS), "read_uncommitted", plan.journals, plan.clock, 60, client
+        plan.bootstrap,
+        followers,
+        ends(topic, RECORDS),
+        "read_uncommitted",
+        plan.journals,
+        plan.clock,
+        60,
+        "b{}".format,
+        client,
     )
-    assert missed == [f"{topic}-0 of broker 0 was not read: no thread to be had"]
+    assert missed == [f"{topic}-0 of b0 was not read: no thread to be had"]
 
 
 def test_a_log_that_ends_too_early_is_said_so(plan: Plan, journalled: Journalled) -> None:
     topic, leader = written(plan)
     [line] = replicas_read(plan, leader, topic, RECORDS + 1, within=3)
-    assert line == f"{topic}-0 of broker {leader} read to {RECORDS} of {RECORDS + 1}"
+    assert line == f"{topic}-0 of b{leader} read to {RECORDS} of {RECORDS + 1}"
     assert journalled("reads").num_rows == RECORDS
 
 

@@ -46,7 +46,7 @@ def until_acknowledged(workload: Workers, count: int) -> None:
 
 def final_read(plan: Plan) -> list[dict[str, object]]:
     ends = mock_ends(plan)
-    return read_to_end(ends, plan.topics, "read_uncommitted", plan.journals, plan.clock, within=60).rows
+    return read_to_end(ends, plan.topics, "read_uncommitted", plan.journals, plan.clock, 60, str).rows
 
 
 QUEUES = {

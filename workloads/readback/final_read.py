@@ -159,6 +159,7 @@ def read_to_end(
     journals: Path,
     clock: Clock,
     within: float,
+    name: Callable[[int], str],
     led: Callable[[Partition], bool] = lambda _: True,
     client: Callable[[dict[str, Any]], Consumer] = Consumer,
 ) -> FinalReadResult:
@@ -166,15 +167,15 @@ def read_to_end(
 
     It asks ``ends`` before it reads a partition, then until the log is settled, and once more when all is read. A log
     is not complete if its leader or leader epoch has changed by then, or if a broker other than its leader served
-    records. With read_committed the log end is the last stable offset. ``within``: seconds for everything. ``led``:
-    whether a partition has a leader: if so, the leader is asked until it answers; if not, the read does not wait for
-    it.
+    records. With read_committed the log end is the last stable offset. ``within``: seconds for everything. ``name``:
+    the name of a broker by its id. ``led``: whether a partition has a leader: if so, the leader is asked until it
+    answers; if not, the read does not wait for it.
 
     A partition that could not be read to its end is not ``complete``; this is never an exception. A log_end of -1 means
     that no leader answered.
     """
     deadline = time.monotonic() + within
-    reading = _Reading(ends, [(topic, p) for topic, count in topics.items() for p in range(count)])
+    reading = _Reading(ends, [(topic, p) for topic, count in topics.items() for p in range(count)], name)
     config: Config = {}
     with (
         Journal(journal_path(journals, "reads", str(FINAL_READER)), READS) as reads_journal,
@@ -207,11 +208,12 @@ def read_to_end(
 class _Reading:
     """The progress of each partition, and why a partition is not complete."""
 
-    def __init__(self, ends: LogEnds, partitions: Iterable[Partition]) -> None:
+    def __init__(self, ends: LogEnds, partitions: Iterable[Partition], name: Callable[[int], str]) -> None:
         self.progress = {tp: PartitionProgress() for tp in partitions}
         self.known: dict[Partition, LogEnd] = {}
         self._begun: dict[Partition, LogEnd] = {}
         self._ends = ends
+        self._name = name
         self._why: dict[Partition, str] = {}
 
     @property
@@ -250,12 +252,12 @@ class _Reading:
             if not last.settled and not found.complete:
                 self._why[tp] = f"ends at {last.end}, and its high watermark stayed at {last.high}"
             elif served != {begun.leader}:
-                others = ", ".join(str(broker) for broker in sorted(served - {begun.leader})) or "unknown"
-                self._give_up(tp, f"was read from broker {others}, and is led by broker {begun.leader}")
+                others = ", ".join(map(self._name, sorted(served - {begun.leader}))) or "an unknown broker"
+                self._give_up(tp, f"was read from {others}, and is led by {self._name(begun.leader)}")
             elif now is None:
-                self._give_up(tp, f"was led by broker {begun.leader}, which no longer answers")
+                self._give_up(tp, f"was led by {self._name(begun.leader)}, which no longer answers")
             elif (now.leader, now.epoch) != (begun.leader, begun.epoch):
-                self._give_up(tp, f"was led by {_leader(begun)}, and is led by {_leader(now)} by now")
+                self._give_up(tp, f"was led by {self._leader(begun)}, and is led by {self._leader(now)} by now")
 
     def fail(self, why: KafkaException) -> None:
         """Give up every partition: the client could not be created or failed, so nothing was verified."""
@@ -274,9 +276,9 @@ class _Reading:
         self.progress[tp].given_up = True
         self._why[tp] = why
 
-
-def _leader(end: LogEnd) -> str:
-    return f"broker {end.leader}" if end.epoch is None else f"broker {end.leader} (epoch {end.epoch})"
+    def _leader(self, end: LogEnd) -> str:
+        name = self._name(end.leader)
+        return name if end.epoch is None else f"{name} (epoch {end.epoch})"
 
 
 def read_on(

@@ -30,16 +30,18 @@ def read_replicas(
     journals: Path,
     clock: Clock,
     within: float,
+    name: Callable[[int], str],
     client: Callable[[dict[str, Any]], Consumer] = Consumer,
 ) -> list[str]:
     """Read the log of every partition that a broker follows, broker by broker, into the journals reads.N, where N is
     1000 + the broker's id.
 
     ``followers``: by broker id, the partitions that it follows in sync. ``ends``: the rows of log_ends; a partition
-    without a reported end is skipped. ``within``: seconds for each broker. Returns a line for each log that was not
-    read to its end, or not from its follower. A follower serves only records that it knows to be committed. A follower
-    that truncated its log learns the high watermark only when that moves again: it ignores the high watermark in the
-    answer about the truncation (KAFKA-14704), and the leader does not send an unchanged one again (KIP-227).
+    without a reported end is skipped. ``within``: seconds for each broker. ``name``: the name of a broker by its id.
+    Returns a line for each log that was not read to its end, or not from its follower. A follower serves only records
+    that it knows to be committed. A follower that truncated its log learns the high watermark only when that moves
+    again: it ignores the high watermark in the answer about the truncation (KAFKA-14704), and the leader does not send
+    an unchanged one again (KIP-227).
     """
     known = {(row["topic"], row["partition"]): row for row in ends if row["log_end"] >= 0}
     missed: list[str] = []
@@ -51,7 +53,10 @@ def read_replicas(
         }
         deadline = time.monotonic() + within
         sources, failure = _read(bootstrap, broker, progress, isolation_level, journals, clock, deadline, client)
-        lines = (_missed(broker, tp, found, sources.of(tp), failure) for tp, found in progress.items())
+        lines = (
+            _missed(tp, name(broker), found, [*map(name, sorted(sources.of(tp) - {broker}))], failure)
+            for tp, found in progress.items()
+        )
         missed += filter(None, lines)
     return missed
 
@@ -89,11 +94,12 @@ def _read(
     return sources, None
 
 
-def _missed(broker: int, tp: Partition, found: PartitionProgress, sources: set[int], failure: str | None) -> str | None:
-    name = f"{tp[0]}-{tp[1]} of broker {broker}"
+def _missed(
+    tp: Partition, follower: str, found: PartitionProgress, others: list[str], failure: str | None
+) -> str | None:
+    log = f"{tp[0]}-{tp[1]} of {follower}"
     if failure is not None:
-        return f"{name} {failure}"
+        return f"{log} {failure}"
     if not found.complete:
-        return f"{name} read to {found.read_to} of {found.log_end}"
-    others = ", ".join(f"broker {other}" for other in sorted(sources - {broker}))
-    return f"{name} was read from {others}" if others else None
+        return f"{log} read to {found.read_to} of {found.log_end}"
+    return f"{log} was read from {', '.join(others)}" if others else None
