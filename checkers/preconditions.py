@@ -163,7 +163,7 @@ def healed(faults: Iterable[Row], run: RunFile) -> Precondition:
     nodes = names.union(*(run.down[name] for name in names & run.down.keys()))
     listed = list(faults)
     lasting = [row for row in listed if _stays(row, run)]
-    standing = [
+    left = [
         name
         for row in lasting
         for name in [injection_of(row)]
@@ -172,7 +172,7 @@ def healed(faults: Iterable[Row], run: RunFile) -> Precondition:
     ]
     excused = f", but {_listed(map(injection_of, lasting))} as the scenario says" if lasting else ""
     detail = f"{len(listed)} faults, each undone{excused}"
-    return _precondition("faults healed", not standing, detail, f"still there: {_listed(standing)}")
+    return _precondition("faults healed", not left, detail, f"still there: {_listed(left)}")
 
 
 def followed(run: RunFile) -> Precondition:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own idiom
 
 from checkers.history import PARTITION, History
-from checkers.scan.in_log import STANDING, proven, retained
+from checkers.scan.in_log import IN_LOG, proven, retained
 from checkers.scan.record_bits import Candidates
 from harness.history.schema import SEQUENCE_BITS, TRANSACTION
 
@@ -63,10 +63,10 @@ def lost(candidates: Candidates) -> DataFrame:
     acknowledged = retained(candidates.history, candidates.sends("outcome = 'ok'"), maybe_deleted=False)
     there = (
         candidates.reads(f"phase = 'final' and not intact or {_LIVE}")
-        .groupBy(*STANDING)
+        .groupBy(*IN_LOG)
         .agg(*map(F.expr, ["bool_or(phase = 'final') as damaged", *_RECEIVED]))
     )
-    gone = acknowledged.join(there, on=STANDING, how="left").where("not coalesce(damaged, false)")
+    gone = acknowledged.join(there, on=IN_LOG, how="left").where("not coalesce(damaged, false)")
     return gone.selectExpr(*OF_SEND, *DELIVERED, *in_transaction(candidates.history))
 
 
@@ -77,10 +77,10 @@ def in_transaction(history: History) -> list[str]:
 
 
 def with_deliveries(history: History, missing: DataFrame) -> DataFrame:
-    """``missing`` (columns: at least STANDING) with DELIVERED, as ``lost`` returns them."""
-    there = history.reads.where(_LIVE).join(missing.select(*STANDING), on=STANDING, how="left_semi")
-    received = there.groupBy(*STANDING).agg(*map(F.expr, _RECEIVED))
-    return missing.join(received, on=STANDING, how="left")
+    """``missing`` (columns: at least IN_LOG) with DELIVERED, as ``lost`` returns them."""
+    there = history.reads.where(_LIVE).join(missing.select(*IN_LOG), on=IN_LOG, how="left_semi")
+    received = there.groupBy(*IN_LOG).agg(*map(F.expr, _RECEIVED))
+    return missing.join(received, on=IN_LOG, how="left")
 
 
 def maybe_deleted(candidates: Candidates) -> int:
@@ -113,7 +113,7 @@ def duplicated(candidates: Candidates) -> DataFrame:
     """
     found = proven(candidates.reads("phase in ('final', 'live')"), candidates.sends())
     copies = (
-        found.groupBy(*STANDING)
+        found.groupBy(*IN_LOG)
         .agg(
             F.expr("bool_or(phase = 'final')").alias("stands"),
             F.expr(f"coalesce(min({_KNOWN_EPOCH}), -1)").alias("first_epoch"),
@@ -199,7 +199,7 @@ def vanished(candidates: Candidates) -> DataFrame:
     """
     history, sends = candidates.history, candidates.sends()
     read = _by_epoch(proven(_must_remain(candidates), sends))
-    found_by = [*PARTITION, "record_id"] if history.run_file.compacted else STANDING
+    found_by = [*PARTITION, "record_id"] if history.run_file.compacted else IN_LOG
     there = proven(candidates.reads("phase = 'final'"), sends).select(*found_by)
     gone = retained(history, read.join(there, on=found_by, how="left_anti").select(*read.columns))
     timed = _with_times_of_the_copy(history, gone, sends)
@@ -234,9 +234,9 @@ def _by_epoch(reads: DataFrame) -> DataFrame:
     """
     each = _deliveries(reads.withColumn("epoch", F.expr(_KNOWN_EPOCH)), also=["epoch"])
     times = F.struct("epoch", "read_ns", "read_epoch", "last_read_ns")
-    folded = each.groupBy(*STANDING).agg(F.collect_list(times).alias("deliveries"))
+    folded = each.groupBy(*IN_LOG).agg(F.collect_list(times).alias("deliveries"))
     with_epoch = "filter(deliveries, one -> one.epoch is not null)"
-    rows = folded.selectExpr(*STANDING, f"inline(if(size({with_epoch}) > 0, {with_epoch}, deliveries))")
+    rows = folded.selectExpr(*IN_LOG, f"inline(if(size({with_epoch}) > 0, {with_epoch}, deliveries))")
     return rows.select("topic", "partition", "offset", "record_id", "read_ns", "read_epoch", "last_read_ns")
 
 

@@ -45,7 +45,7 @@ _COPIES = pa.schema([*_VANISHED, ("copies", pa.int64()), ("in_log", pa.int64()),
 
 def copies_vanished(duplicated: StoredRows, vanished: StoredRows, but: pa.Array = _NONE) -> bool | None:
     """Whether the final log has at most one copy of each duplicated record, and all other copies vanished from their
-    offsets: no leader epoch had two of them, and the standing one came last. None if that is not known. ``but``: the
+    offsets: no leader epoch had two of them, and the one in the log came last. None if that is not known. ``but``: the
     ids of records that do not count."""
     found = [*duplicated.pieces(_COPIES)]
     gone = [*vanished.pieces(_VANISHED)]

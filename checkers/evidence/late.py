@@ -50,7 +50,7 @@ def late_copies(
     sent = history.sends.groupBy("record_id").agg(F.min("invoked_ns").alias("invoked_ns"))
     behind = _again(history, found, sent) if anomaly is DUPLICATED else _after(found, sent)
     known = elections_of(history, faults)
-    after = resent_late(stored, known) if anomaly is DUPLICATED else _standing_late(history, found, known)
+    after = resent_late(stored, known) if anomaly is DUPLICATED else _in_log_late(history, found, known)
     rows = behind.select(*IN_FLIGHT.names).toArrow()
     return pa.concat_tables([rows.append_column("addressed", pa.repeat(True, len(rows))), after])
 
@@ -67,11 +67,11 @@ def _again(history: History, found: DataFrame, sent: DataFrame) -> DataFrame:
     log = history.log.where("intact and record_id is not null")
     rows = log.select(*PARTITION, "offset", "record_id").join(sent, on="record_id")
     before = {"sent_before_ns": F.col("invoked_ns")}
-    standing = greatest_before(rows, PARTITION, ["offset"], history.pieces(BUCKET), before)
+    preceding = greatest_before(rows, PARTITION, ["offset"], history.pieces(BUCKET), before)
     last = found.where(f"coalesce(which != '{_HANDED_OVER_AGAIN}', true)").selectExpr(
         *PARTITION, "record_id", "coalesce(stands_at, last_offset) as offset", "sent_ns", "acknowledged_ns"
     )
-    return standing.join(last, on=[*PARTITION, "record_id", "offset"]).where("sent_before_ns > acknowledged_ns")
+    return preceding.join(last, on=[*PARTITION, "record_id", "offset"]).where("sent_before_ns > acknowledged_ns")
 
 
 def _after(found: DataFrame, sent: DataFrame) -> DataFrame:
@@ -101,13 +101,13 @@ def _latest_epochs(copies: pa.Table) -> npt.NDArray[np.int64]:
     return epochs
 
 
-def _standing_late(history: History, found: DataFrame, known: Mapping[Partition, Elections]) -> pa.Table:
+def _in_log_late(history: History, found: DataFrame, known: Mapping[Partition, Elections]) -> pa.Table:
     """The records that are in the log under a leader epoch that began after their acknowledgement."""
     latest_ns = max((term.begins_ns for its in known.values() for term in its.terms), default=BEFORE)
     log = history.log.where("leader_epoch >= 0").select(*PARTITION, "offset", "record_id", "leader_epoch")
     rows = found.where(f"acknowledged_ns < {latest_ns}").join(log, on=[*PARTITION, "offset", "record_id"])
-    standing = rows.select(*IN_FLIGHT.names, "leader_epoch").distinct().toArrow()
-    return _under_later_epochs(standing, standing["leader_epoch"].to_numpy(), known)
+    in_log = rows.select(*IN_FLIGHT.names, "leader_epoch").distinct().toArrow()
+    return _under_later_epochs(in_log, in_log["leader_epoch"].to_numpy(), known)
 
 
 def _under_later_epochs(

@@ -89,8 +89,8 @@ class WriteCounter:
             yield piece
 
     def without(self, gone: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Pass on the pieces of records that are not at their acknowledged offset, and count them no longer as standing
-        there. They have COLUMNS_OF_GONE."""
+        """Pass on the pieces of records that are not at their acknowledged offset, and no longer count them as there.
+        They have COLUMNS_OF_GONE."""
         for piece in gone:
             for part, _, until, offset in self._of_each(piece.select(_GONE).rename_columns(COLUMNS).drop_null()):
                 part.standing -= int(np.count_nonzero(until >= part.begins_ns))

@@ -8,7 +8,7 @@ from checkers.scan.record_bits import BIT, BLOCK, OF_BLOCK, Candidates
 from harness.history.schema import UNKNOWN_OFFSET
 
 #: The columns that identify a record at an offset.
-STANDING = [*PARTITION, "record_id", "offset"]
+IN_LOG = [*PARTITION, "record_id", "offset"]
 
 
 def in_log(unsettled: Candidates) -> DataFrame:
@@ -63,8 +63,8 @@ def proven(reads: DataFrame, sends: DataFrame) -> DataFrame:
 
     Returns: the columns of ``reads``
     """
-    own = sends.where("outcome = 'ok'").select(*STANDING)
-    damaged = reads.where("not intact").join(own, on=STANDING, how="left_semi")
+    own = sends.where("outcome = 'ok'").select(*IN_LOG)
+    damaged = reads.where("not intact").join(own, on=IN_LOG, how="left_semi")
     return reads.where("intact").unionByName(damaged.select(*reads.columns))
 
 
