@@ -96,10 +96,10 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     failures = {f.checker.anomaly.name: f.failure for f in answered if f.failure is not None}
     sizes = {f.checker.anomaly.name: f.count for f in found} | dict.fromkeys(failures)
     report = summary(counts, lost=sizes.get(LOST.name, 0), duplicated=sizes.get(DUPLICATED.name, 0))
-    kept = stored(found)
-    losses = losses_of(history, kept, seen) if any(f.checker.anomaly.judged_by_record for f in found) else None
+    found_rows = stored(found)
+    losses = losses_of(history, found_rows, seen) if any(f.checker.anomaly.judged_by_record for f in found) else None
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        explanations = list(pool.map(lambda one: explained(history, one, kept, losses), found))
+        explanations = list(pool.map(lambda one: explained(history, one, found_rows, losses), found))
     names = [f.checker.anomaly.name for f in found]
     ranges = {name: one for name, (_, one) in zip(names, explanations, strict=True)}
     anomalies = {name: one for name, (one, _) in zip(names, explanations, strict=True)}
@@ -178,11 +178,11 @@ def rule(history: History, checker: Checker, found: StoredRows, ranges: Sequence
 
 
 def explained(
-    history: History, found: Found, kept: AnomalyStore, losses: Losses | None
+    history: History, found: Found, found_rows: AnomalyStore, losses: Losses | None
 ) -> tuple[FoundAnomaly, list[RecordRange]]:
     """An anomaly that a checker found, with its standing, its runs, and its examples. Each run has a standing; each
-    example has the leader and the active faults of its time. Also returns all ranges of its records. ``kept``: what all
-    checkers found.
+    example has the leader and the active faults of its time. Also returns all ranges of its records.
+    ``found_rows``: what all checkers found.
     """
     names, checker, anomaly = history.stored.brokers, found.checker, found.checker.anomaly
     examples = [
@@ -197,12 +197,12 @@ def explained(
     if losses is not None and anomaly.judged_by_record:
         ranges = losses.ranges(anomaly)
     else:
-        ranges = found_ranges(history, anomaly, kept.of(anomaly))
+        ranges = found_ranges(history, anomaly, found_rows.of(anomaly))
     if losses is not None and anomaly.leaves_copy:
-        ranges = without_late_copies(history, anomaly, kept.of(anomaly), ranges, losses.evidence)
-    ruling = rule(history, checker, kept.of(anomaly), ranges)
+        ranges = without_late_copies(history, anomaly, found_rows.of(anomaly), ranges, losses.evidence)
+    ruling = rule(history, checker, found_rows.of(anomaly), ranges)
     if checker.by_loss is not None and ruling.standing is Standing.VIOLATION:
-        ruling = checker.by_loss(history, kept, losses) or ruling
+        ruling = checker.by_loss(history, found_rows, losses) or ruling
     ruled = {"standing": ruling.standing}
     with_standing = FoundAnomaly(
         count=found.count,

@@ -76,13 +76,13 @@ def _apart(copies: pa.Table) -> bool | None:
     return True if known.all() and not older and len(np.unique(row)) == len(copies) else None
 
 
-def sent_again_for_loss(history: History, kept: AnomalyStore, losses: Losses | None) -> Ruling | None:
+def sent_again_for_loss(history: History, found_rows: AnomalyStore, losses: Losses | None) -> Ruling | None:
     """The ruling about duplicates if all copies but one were lost, and the record was sent again because of that; or if
     an idempotent producer gave up another one beside it. None if there are other duplicates, such as a copy that was
     sent again after its acknowledgement."""
-    copies = kept.of(DUPLICATED)
+    copies = found_rows.of(DUPLICATED)
     beside = written_beside(history, copies) if history.run_file.configuration.idempotence else _NONE
-    vanished = copies_vanished(copies, kept.of(VANISHED), beside)
+    vanished = copies_vanished(copies, found_rows.of(VANISHED), beside)
     if losses is None or vanished is False:
         return None
     late = [late_copies(history, DUPLICATED, copies, faults) for faults in possible_faults(history.faults)]

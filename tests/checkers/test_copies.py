@@ -217,6 +217,6 @@ def test_a_loss_that_cannot_have_been_the_reason_rules_no_copies(
     found: dict[str, Any], losses: Losses | None, tmp_path: Path
 ) -> None:
     duplicated = rows_in(tmp_path / "duplicated", found)
-    kept = AnomalyStore({DUPLICATED.name: duplicated, VANISHED.name: rows_in(tmp_path / "vanished", _GONE)})
+    found_rows = AnomalyStore({DUPLICATED.name: duplicated, VANISHED.name: rows_in(tmp_path / "vanished", _GONE)})
     known, _ = history(tmp_path / "run", [_GONE], *MOVED)
-    assert sent_again_for_loss(known, kept, losses) is None
+    assert sent_again_for_loss(known, found_rows, losses) is None

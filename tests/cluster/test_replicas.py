@@ -60,9 +60,9 @@ def test_only_a_follower_with_another_log_order_is_found(
     assert verdict["anomalies"].keys() == {"rewritten_offset", "diverged"}
     assert [held["name"] for held in verdict["preconditions"] if not held["met"]] == []
     run = store / verdict["run"]
-    kept = AnomalyStore.read(run)
+    found_rows = AnomalyStore.read(run)
     rewritten, diverged = (
-        pa.concat_tables(kept.rows[anomaly].pieces()).to_pylist() for anomaly in ("rewritten_offset", "diverged")
+        pa.concat_tables(found_rows.rows[anomaly].pieces()).to_pylist() for anomaly in ("rewritten_offset", "diverged")
     )
     for found in (rewritten, diverged):
         assert {(row["partition"], row["offset"]) for row in found} == {(0, offset) for offset in offsets}
