@@ -8,7 +8,7 @@ from nemesis.fault import Fault
 
 
 @dataclass(frozen=True)
-class Planned:
+class Drawn:
     """Inject ``fault`` ``at`` seconds after the schedule began; heal it ``hold`` seconds later."""
 
     at: float
@@ -22,15 +22,15 @@ def generator(seed: int, *purpose: int | str) -> Random:
     return Random("/".join(map(str, (seed, *purpose))))
 
 
-def random_plan(random: Random, faults: Sequence[Fault], every: float, for_: float) -> list[Planned]:
-    """Plan one of ``faults`` for each whole period of ``every`` seconds within ``for_`` seconds, healed before the next
+def random_schedule(random: Random, faults: Sequence[Fault], every: float, for_: float) -> list[Drawn]:
+    """Draw one of ``faults`` for each whole period of ``every`` seconds within ``for_`` seconds, healed before the next
     one begins.
 
     A fault starts in the first quarter of its period and lasts one to three quarters of a period. (scenario/steps.py
     checks that the faults of a ``random`` step are ``drawable``, and that there is time for at least one.)
     """
     return [
-        Planned(
+        Drawn(
             at=period * every + random.uniform(0, every / 4),
             fault=random.choice(faults),
             hold=random.uniform(every / 4, every * 3 / 4),

@@ -17,7 +17,7 @@ from workloads.clients.settings import consumer_config
 from workloads.clients.specs import ConsumerSpec
 from workloads.processes import Workers
 from workloads.protocol import Spec
-from workloads.workload import Contradiction, Plan, WorkloadStep
+from workloads.workload import Contradiction, Surroundings, WorkloadStep
 
 #: A broker's default of group.min.session.timeout.ms.
 _SHORTEST_SESSION_MS = 6_000
@@ -100,9 +100,9 @@ class Groups(Appending):
         """Whether a member commits the records of a poll before it processes them."""
         return self.commit == "before-processing"
 
-    def worker_specs(self, plan: Plan) -> list[Spec]:
+    def worker_specs(self, surroundings: Surroundings) -> list[Spec]:
         """Producers, and the members of the group."""
-        return [*self.producer_specs(plan), *self._members(plan)]
+        return [*self.producer_specs(surroundings), *self._members(surroundings)]
 
     def contradictions(self, timeline: Iterable[tuple[int, WorkloadStep]]) -> Iterator[Contradiction]:
         """A member can leave or be killed only while it is in the group, and join only while it is not."""
@@ -119,17 +119,17 @@ class Groups(Appending):
                 yield Contradiction(index, (), f"member {number} is not in the group any more: let it join before")
             gone = gone - {number} if joins else gone | {number}
 
-    def _members(self, plan: Plan) -> list[Spec]:
+    def _members(self, surroundings: Surroundings) -> list[Spec]:
         return [
             ConsumerSpec(
                 worker=worker,
                 config=consumer_config(
-                    self, plan.bootstrap, f"kafka-trial-{worker}", plan.group, self.session_timeout_ms
+                    self, surroundings.bootstrap, f"kafka-trial-{worker}", surroundings.group, self.session_timeout_ms
                 ),
                 grouped=True,
                 processing=self.processing,
                 commits_first=self.commits_first,
-                **plan.of_every_spec,
+                **surroundings.of_every_spec,
             )
             for worker in range(self.producers + 1, self.producers + self.members + 1)
         ]

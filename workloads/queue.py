@@ -9,7 +9,7 @@ from workloads.appending import Appending
 from workloads.clients.settings import consumer_config
 from workloads.clients.specs import ConsumerSpec
 from workloads.protocol import Spec
-from workloads.workload import Plan
+from workloads.workload import Surroundings
 
 
 class Queue(Appending):
@@ -26,17 +26,17 @@ class Queue(Appending):
         """Whether its consumers share the partitions as a group."""
         return self.consume == "group"
 
-    def worker_specs(self, plan: Plan) -> list[Spec]:
+    def worker_specs(self, surroundings: Surroundings) -> list[Spec]:
         """The producers, and the live consumers."""
-        return [*self.producer_specs(plan), *self._consumers(plan)]
+        return [*self.producer_specs(surroundings), *self._consumers(surroundings)]
 
-    def _consumers(self, plan: Plan) -> list[Spec]:
+    def _consumers(self, surroundings: Surroundings) -> list[Spec]:
         return [
             ConsumerSpec(
                 worker=worker,
-                config=consumer_config(self, plan.bootstrap, f"kafka-trial-{worker}", plan.group),
+                config=consumer_config(self, surroundings.bootstrap, f"kafka-trial-{worker}", surroundings.group),
                 grouped=self.grouped,
-                **plan.of_every_spec,
+                **surroundings.of_every_spec,
             )
             for worker in range(self.producers + 1, self.producers + self.consumers + 1)
         ]

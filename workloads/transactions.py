@@ -11,7 +11,7 @@ from workloads.clients.settings import Isolation, consumer_config, transactor_co
 from workloads.clients.specs import ConsumerSpec, TransactorSpec
 from workloads.processes import Workers
 from workloads.protocol import Spec
-from workloads.workload import Contradiction, Plan, Workload, WorkloadStep
+from workloads.workload import Contradiction, Surroundings, Workload, WorkloadStep
 
 #: librdkafka wants its socket.timeout.ms (10 s here) to fit into a transaction (rdkafka_conf.c, finalize).
 _SHORTEST_TIMEOUT_MS = 10_000
@@ -99,45 +99,45 @@ class Transactions(Workload):
                 says = f"there is no producer {step.replace.producer}: they are 1 to {self.producers}"
                 yield Contradiction(index, ("replace", "producer"), says)
 
-    def worker_specs(self, plan: Plan) -> list[Spec]:
+    def worker_specs(self, surroundings: Surroundings) -> list[Spec]:
         """The producers, and live consumers of each isolation level."""
-        return [*self._transactors(plan), *self._consumers(plan)]
+        return [*self._transactors(surroundings), *self._consumers(surroundings)]
 
-    def _transactors(self, plan: Plan) -> list[Spec]:
+    def _transactors(self, surroundings: Surroundings) -> list[Spec]:
         return [
             TransactorSpec(
                 worker=worker,
                 config=transactor_config(
                     self,
-                    plan.bootstrap,
+                    surroundings.bootstrap,
                     f"kafka-trial-{worker}",
                     self.record_size,
-                    transactional_id(plan.clock.origin_ns, worker),
+                    transactional_id(surroundings.clock.origin_ns, worker),
                     self.transaction_timeout_ms,
                 ),
                 rate=self.rate_of_each,
                 record_size=self.record_size,
                 records=self.records,
                 aborted=self.aborted,
-                seed=plan.seed,
-                **plan.of_every_spec,
+                seed=surroundings.seed,
+                **surroundings.of_every_spec,
             )
             for worker in range(1, self.producers + 1)
         ]
 
-    def _consumers(self, plan: Plan) -> list[Spec]:
+    def _consumers(self, surroundings: Surroundings) -> list[Spec]:
         levels: list[Isolation] = ["read_committed", "read_uncommitted"]
         return [
             ConsumerSpec(
                 worker=worker,
                 config=consumer_config(
                     self.model_copy(update={"isolation_level": level}),
-                    plan.bootstrap,
+                    surroundings.bootstrap,
                     f"kafka-trial-{worker}",
-                    plan.group,
+                    surroundings.group,
                 ),
                 grouped=False,
-                **plan.of_every_spec,
+                **surroundings.of_every_spec,
             )
             for worker, level in enumerate(levels * self.consumers, self.producers + 1)
         ]

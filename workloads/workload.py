@@ -18,7 +18,7 @@ from workloads.protocol import Spec
 
 
 @dataclass(frozen=True)
-class Plan:
+class Surroundings:
     """Where a workload runs. ``topics``: the number of partitions by topic. ``journals``: an existing directory."""
 
     bootstrap: str
@@ -106,7 +106,7 @@ class Workload(ClientSettings):
         """Whether it has transactions: then a fault can target their coordinator."""
         return self.settles_within is not None
 
-    def worker_specs(self, plan: Plan) -> list[Spec]:
+    def worker_specs(self, surroundings: Surroundings) -> list[Spec]:
         """The spec of each worker. Producers are 1, 2 …, the consumers have the next numbers."""
         raise NotImplementedError
 
@@ -115,6 +115,6 @@ class Workload(ClientSettings):
         yield from ()
 
 
-def start(workload: Workload, plan: Plan) -> Workers:
+def start(workload: Workload, surroundings: Surroundings) -> Workers:
     """The workers of a workload, not yet running. Entering the result starts their processes, ``begin`` their work."""
-    return Workers(workload.worker_specs(plan))
+    return Workers(workload.worker_specs(surroundings))

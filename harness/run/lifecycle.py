@@ -37,7 +37,7 @@ from harness.scenario.model import Scenario
 from nemesis.nemesis import Nemesis
 from nemesis.schedule import generator
 from workloads.processes import Counts
-from workloads.workload import Plan, start
+from workloads.workload import Surroundings, start
 
 
 def run(
@@ -170,9 +170,9 @@ def _stage(stack: ExitStack, cluster: Cluster, scenario: Scenario, record: RunRe
     """The observer, the nemesis and the clients, started; the clients do not write yet. ``stack`` ends them."""
     watched = (scenario.watch_topic, scenario.watch_partition)
     seed = record.file.seed
-    plan = Plan(cluster.topology.bootstrap, _topics(scenario), record.journals, record.clock, seed)
+    surroundings = Surroundings(cluster.topology.bootstrap, _topics(scenario), record.journals, record.clock, seed)
     coordinated = scenario.workload.transactional_id(record.clock.origin_ns)
-    group = plan.group if scenario.workload.grouped else None
+    group = surroundings.group if scenario.workload.grouped else None
     observer = stack.enter_context(
         observe(cluster.topology, scenario.topic.names, watched, record.journals, record.clock, coordinated, group)
     )
@@ -182,7 +182,7 @@ def _stage(stack: ExitStack, cluster: Cluster, scenario: Scenario, record: RunRe
         Nemesis(cluster.shell, observer.view, faults, record.clock, generator(seed, "nemesis"))
     )
     elections = ElectionsByHand(partial(elect_uncleanly, cluster.topology.bootstrap), faults, record.clock)
-    workload = stack.enter_context(start(scenario.workload, plan))
+    workload = stack.enter_context(start(scenario.workload, surroundings))
     record.file.clients, record.file.writes = workload.clients, workload.writes
     afterwards = down_for(scenario)
     return Stage(record, cluster.topology, observer, nemesis, workload, display, elections, afterwards=afterwards)

@@ -15,7 +15,7 @@ from harness.run.display import Display
 from harness.scenario import steps
 from nemesis.catalogue import kind_of
 from nemesis.nemesis import Nemesis
-from nemesis.schedule import Planned, generator, random_plan
+from nemesis.schedule import Drawn, generator, random_schedule
 from nemesis.targets import Expression, resolve
 from workloads.processes import Workers
 from workloads.workload import WorkloadStep
@@ -91,7 +91,7 @@ class Stage:
 def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
     """Do the steps one after the other. The first one that fails is reported, and ends the timeline."""
     seed = stage.record.file.seed
-    plans = plans_of(timeline, seed)
+    schedules = schedules_of(timeline, seed)
     stage.leader_before = stage.observer.view().leader
     # (Faults are healed one after the other, at the end at the latest.)
     heals = sum(fault.heals_within for step in timeline for fault in steps.injections(step))
@@ -101,7 +101,7 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
         stage.nemesis.within = remaining + heals + stage.afterwards
         stage.display.step(str(step), None)
         try:
-            missed, done = _play(step, number, plans.get(number, []), stage)
+            missed, done = _play(step, number, schedules.get(number, []), stage)
         except (ClusterError, ScenarioError, OSError) as exc:
             # Continue with the final read: a full disk prevents only the journalling of the fault, and some mistakes in
             # a scenario show only when the leader is known.
@@ -112,17 +112,17 @@ def follow(timeline: Sequence[steps.Step], stage: Stage) -> None:
             return
 
 
-def plans_of(timeline: Sequence[steps.Step], seed: int) -> dict[int, list[Planned]]:
+def schedules_of(timeline: Sequence[steps.Step], seed: int) -> dict[int, list[Drawn]]:
     """The schedule of each random step, by the step's number. Pure: events of the run do not change it."""
     return {
-        number: random_plan(generator(seed, number, "schedule"), draw.faults, draw.every, draw.for_)
+        number: random_schedule(generator(seed, number, "schedule"), draw.faults, draw.every, draw.for_)
         for number, step in enumerate(timeline)
         if isinstance(step, steps.Random)
         for draw in [step.random]
     }
 
 
-def _play(step: steps.Step, number: int, plan: Sequence[Planned], stage: Stage) -> tuple[str | None, str]:
+def _play(step: steps.Step, number: int, schedule: Sequence[Drawn], stage: Stage) -> tuple[str | None, str]:
     """Do one step. Returns what was seen instead (None if it was met), and details of what was done, if any."""
     missed: str | None = None
     done = ""
@@ -143,7 +143,7 @@ def _play(step: steps.Step, number: int, plan: Sequence[Planned], stage: Stage) 
             done = step.play(stage.workload)
             stage.record.file.killed = stage.workload.killed_members
         case steps.Random():
-            missed = _draw(step.random, number, plan, stage)
+            missed = _draw(step.random, number, schedule, stage)
     return missed, done
 
 
@@ -154,21 +154,21 @@ def _inject(injection: steps.Injection, number: int, stage: Stage) -> None:
     stage.tick()
 
 
-def _draw(draw: steps.Draw, number: int, plan: Sequence[Planned], stage: Stage) -> str | None:
+def _draw(draw: steps.Draw, number: int, schedule: Sequence[Drawn], stage: Stage) -> str | None:
     """Inject and heal one fault after the other. None if one was injected, else why none was."""
     started = time.monotonic()
     missed: str | None = "nothing was injected"
-    for drawn, planned in enumerate(plan):
-        stage.until(lambda: False, started + planned.at - time.monotonic(), str(draw))
+    for index, drawn in enumerate(schedule):
+        stage.until(lambda: False, started + drawn.at - time.monotonic(), str(draw))
         try:
-            name = stage.nemesis.inject(planned.fault, random=generator(stage.record.file.seed, number, drawn))
+            name = stage.nemesis.inject(drawn.fault, random=generator(stage.record.file.seed, number, index))
         except NothingInjected as exc:
             # Random faults often leave a role without a node: go on with the next fault.
-            stage.report(f"inject {kind_of(planned.fault)}", stage.record.clock.now(), detail=f"skipped: {exc}")
+            stage.report(f"inject {kind_of(drawn.fault)}", stage.record.clock.now(), detail=f"skipped: {exc}")
             missed = missed and f"nothing was injected: {exc}"
             continue
         missed = None
-        stage.until(lambda: False, planned.hold, f"{name} holds")
+        stage.until(lambda: False, drawn.hold, f"{name} holds")
         stage.nemesis.heal(name)
     stage.until(lambda: False, started + draw.for_ - time.monotonic(), str(draw))
     return missed

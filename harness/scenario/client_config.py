@@ -11,7 +11,7 @@ from harness.core.complaints import near
 from harness.scenario.model import Scenario
 from harness.scenario.problems import Problem
 from workloads.clients.librdkafka import RELIED_ON, SETTINGS, Value, is_default, main_name, refused
-from workloads.workload import Plan, Workload
+from workloads.workload import Surroundings, Workload
 
 
 def client_config(scenario: Scenario) -> Iterator[Problem]:
@@ -53,7 +53,7 @@ def _not_passed(key: str, keys: Mapping[str, str], own: Mapping[str, Value]) -> 
 
 def _own_settings(workload: Workload) -> tuple[Mapping[str, Value], Mapping[str, Value]]:
     """The settings that the harness itself sets for a producer and a consumer of this workload."""
-    nowhere = Plan("", {"any": 1}, Path(), Clock.start(), 0)
+    nowhere = Surroundings("", {"any": 1}, Path(), Clock.start(), 0)
     specs = workload.model_copy(update={"config": {}}).worker_specs(nowhere)
     consumers = [spec.config for spec in specs if not spec.writes]
     producers = [spec.config for spec in specs if spec.writes]

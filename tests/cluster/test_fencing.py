@@ -17,7 +17,7 @@ from harness.providers.docker.provider import Docker
 from tests.workloads.begun import begun
 from workloads.readback.last_stable import await_stable
 from workloads.transactions import Transactions, transactional_id
-from workloads.workload import Plan
+from workloads.workload import Surroundings
 
 pytestmark = [pytest.mark.cluster, pytest.mark.core]
 
@@ -32,11 +32,11 @@ def test_a_fenced_producer_is_replaced_by_its_own_next_incarnation(tmp_path: Pat
     ) as cluster:
         await_registered(cluster)
         create_topics(cluster, topic)
-        plan = Plan(cluster.topology.bootstrap, {topic.name: 2}, journals, Clock.start(), seed=1)
-        with begun(Transactions(rate=100, producers=1, consumers=1), plan) as workload:
+        surroundings = Surroundings(cluster.topology.bootstrap, {topic.name: 2}, journals, Clock.start(), seed=1)
+        with begun(Transactions(rate=100, producers=1, consumers=1), surroundings) as workload:
             wait_for(workload.counts, "50 acknowledged", 60, good=lambda counts: counts.acknowledged >= 50)
             with Wire(cluster.topology.brokers[0].endpoint) as wire:
-                assert wire.coordinator(transactional_id(plan.clock.origin_ns, 1)) == 1
+                assert wire.coordinator(transactional_id(surroundings.clock.origin_ns, 1)) == 1
             other = Producer({**workload.workers[0].spec.config, "log_level": 0})
             other.init_transactions(30)
 
@@ -51,7 +51,7 @@ def test_a_fenced_producer_is_replaced_by_its_own_next_incarnation(tmp_path: Pat
             )
             assert workload.deaths() == []
             assert workload.finish(within=30) == []
-        assert await_stable(plan.bootstrap, plan.topics, journals, plan.clock, within=40) == []
+        assert await_stable(surroundings.bootstrap, surroundings.topics, journals, surroundings.clock, within=40) == []
     last = {row["transaction"]: row for row in rows()}.values()
     failed = [row for row in last if row["error"]]
     assert 0 in {row["incarnation"] for row in failed}

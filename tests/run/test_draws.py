@@ -21,7 +21,7 @@ from harness.history.journal import Journal, journal_path, read_journal
 from harness.history.schema import FAULTS
 from harness.run.display import PlainDisplay
 from harness.run.new_run import new_run
-from harness.run.timeline import Stage, follow, met, plans_of
+from harness.run.timeline import Stage, follow, met, schedules_of
 from harness.scenario.model import Scenario
 from harness.scenario.steps import Condition, Step
 from nemesis.nemesis import Nemesis
@@ -140,9 +140,9 @@ def test_another_seed_gives_another_schedule(play: Play) -> None:
 def test_plans_are_drawn_from_the_seed_and_the_step_alone() -> None:
     random = TypeAdapter(Step).validate_python(DRAWN)
     wait = TypeAdapter(Step).validate_python({"wait": "1s"})
-    assert plans_of([wait, random], 7) == {1: plans_of([random, random], 7)[1]}
-    assert plans_of([random, random], 7)[0] != plans_of([random, random], 7)[1]
-    assert plans_of([random], 7) != plans_of([random], 8)
+    assert schedules_of([wait, random], 7) == {1: schedules_of([random, random], 7)[1]}
+    assert schedules_of([random, random], 7)[0] != schedules_of([random, random], 7)[1]
+    assert schedules_of([random], 7) != schedules_of([random], 8)
 
 
 def test_until_waits_for_a_role_that_nobody_has_for_an_instant(play: Play) -> None:

@@ -1,4 +1,4 @@
-"""A mock cluster of librdkafka in the test's own process, and plans to run workers against it."""
+"""A mock cluster of librdkafka in the test's own process, and surroundings to run workers against it."""
 
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from harness.history.journal import read_journal
 from harness.history.schema import TABLES
 from tests.workloads.mocking import Scripted
 from workloads.readback.final_read import LogEnd, LogEnds
-from workloads.workload import Plan
+from workloads.workload import Surroundings
 
 #: The partitions of a test's topic.
 PARTITIONS = 4
@@ -21,15 +21,15 @@ PARTITIONS = 4
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Scripted]:
-    """The mock cluster of all plans."""
+    """The mock cluster of all surroundings."""
     mock = Scripted()
     yield mock
     mock.close()
 
 
-def mock_ends(plan: Plan) -> LogEnds:
+def mock_ends(surroundings: Surroundings) -> LogEnds:
     """The ends of a mock cluster's logs. Leaders there have no followers, so all records are committed."""
-    client = Consumer({"bootstrap.servers": plan.bootstrap, "group.id": "ends", "log_level": 0})
+    client = Consumer({"bootstrap.servers": surroundings.bootstrap, "group.id": "ends", "log_level": 0})
 
     def ask(partitions: Collection[Partition]) -> dict[Partition, LogEnd]:
         found: dict[Partition, LogEnd] = {}
@@ -46,11 +46,11 @@ def mock_ends(plan: Plan) -> LogEnds:
 
 
 @pytest.fixture
-def plan(cluster: Scripted, tmp_path: Path, request: pytest.FixtureRequest) -> Plan:
-    """A plan with a topic of the test's own."""
+def surroundings(cluster: Scripted, tmp_path: Path, request: pytest.FixtureRequest) -> Surroundings:
+    """Surroundings with a topic of the test's own."""
     topic = request.node.name.replace("[", "-").replace("]", "")
     cluster.topic(topic, PARTITIONS)
-    return Plan(cluster.bootstrap, {topic: PARTITIONS}, tmp_path, Clock.start(), seed=7)
+    return Surroundings(cluster.bootstrap, {topic: PARTITIONS}, tmp_path, Clock.start(), seed=7)
 
 
 @pytest.fixture

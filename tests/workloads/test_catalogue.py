@@ -11,19 +11,27 @@ import pyarrow as pa
 import pytest
 
 from workloads.catalogue import WORKLOADS
-from workloads.workload import Plan
+from workloads.workload import Surroundings
 
 ROOT = Path(__file__).parents[2]
 
 Journalled = Callable[[str], pa.Table]
 
 
-def run_toy(tmp_path: Path, plan: Plan, timeline: str) -> subprocess.CompletedProcess[str]:
+def run_toy(tmp_path: Path, surroundings: Surroundings, timeline: str) -> subprocess.CompletedProcess[str]:
     scenario = tmp_path / "toy.yaml"
     scenario.write_text(f"name: a-toy\nworkload: {{kind: toy}}\ntimeline: {timeline}\n")
-    (topic,) = plan.topics
+    (topic,) = surroundings.topics
     return subprocess.run(
-        [sys.executable, "-m", "tests.workloads.toy_run", scenario, plan.bootstrap, topic, plan.journals],
+        [
+            sys.executable,
+            "-m",
+            "tests.workloads.toy_run",
+            scenario,
+            surroundings.bootstrap,
+            topic,
+            surroundings.journals,
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -32,8 +40,10 @@ def run_toy(tmp_path: Path, plan: Plan, timeline: str) -> subprocess.CompletedPr
     )
 
 
-def test_a_workload_of_one_line_is_loaded_planned_and_run(plan: Plan, tmp_path: Path, journalled: Journalled) -> None:
-    ran = run_toy(tmp_path, plan, "[tickle: 1]")
+def test_a_workload_of_one_line_is_loaded_planned_and_run(
+    surroundings: Surroundings, tmp_path: Path, journalled: Journalled
+) -> None:
+    ran = run_toy(tmp_path, surroundings, "[tickle: 1]")
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)
     assert told["clients"] == ["consumer 2", "ticker 1"]
@@ -45,15 +55,17 @@ def test_a_workload_of_one_line_is_loaded_planned_and_run(plan: Plan, tmp_path: 
     assert {row["sequence"] >> 32 for row in sends} == {0, 1}
     acknowledged = {row["record_id"] for row in sends if row["outcome"] == "ok"}
     assert {row["record_id"] for row in journalled("reads").to_pylist()} >= acknowledged
-    assert sorted(path.name for path in plan.journals.glob("sends.*")) == ["sends.1.1.arrows", "sends.1.arrows"]
+    assert sorted(path.name for path in surroundings.journals.glob("sends.*")) == ["sends.1.1.arrows", "sends.1.arrows"]
 
 
 @pytest.mark.parametrize(
     ("timeline", "says"),
     [("[tickle: 2]", "there is one to tickle"), ("[kill: {member: 1}]", "only the members of a group come and go")],
 )
-def test_each_workload_checks_its_own_steps(timeline: str, says: str, plan: Plan, tmp_path: Path) -> None:
-    ran = run_toy(tmp_path, plan, timeline)
+def test_each_workload_checks_its_own_steps(
+    timeline: str, says: str, surroundings: Surroundings, tmp_path: Path
+) -> None:
+    ran = run_toy(tmp_path, surroundings, timeline)
     assert ran.returncode != 0
     assert says in ran.stderr
 

@@ -15,14 +15,14 @@ from tests.workloads.conftest import mock_ends
 from workloads.clients.payload import Encoder
 from workloads.clients.settings import Isolation
 from workloads.readback.final_read import FinalReadResult, LogEnd, LogEnds, PartitionProgress, read_to_end
-from workloads.workload import Plan
+from workloads.workload import Surroundings
 
 Journalled = Callable[[str], pa.Table]
 
 
-def written(plan: Plan, payloads: list[bytes]) -> None:
-    (topic,) = plan.topics
-    producer = Producer({"bootstrap.servers": plan.bootstrap})
+def written(surroundings: Surroundings, payloads: list[bytes]) -> None:
+    (topic,) = surroundings.topics
+    producer = Producer({"bootstrap.servers": surroundings.bootstrap})
     for index, payload in enumerate(payloads):
         producer.produce(topic, payload, partition=index % 2)
     assert producer.flush(20) == 0
@@ -30,27 +30,35 @@ def written(plan: Plan, payloads: list[bytes]) -> None:
 
 @pytest.mark.parametrize("isolation_level", ["read_uncommitted", "read_committed"])
 def test_every_partition_is_read_from_its_start_to_its_end(
-    isolation_level: Isolation, plan: Plan, journalled: Journalled
+    isolation_level: Isolation, surroundings: Surroundings, journalled: Journalled
 ) -> None:
-    written(plan, Encoder(100)(record_id(5, 0), 5000))
-    rows = read_to_end(mock_ends(plan), plan.topics, isolation_level, plan.journals, plan.clock, 60, "b{}".format).rows
+    written(surroundings, Encoder(100)(record_id(5, 0), 5000))
+    rows = read_to_end(
+        mock_ends(surroundings),
+        surroundings.topics,
+        isolation_level,
+        surroundings.journals,
+        surroundings.clock,
+        60,
+        "b{}".format,
+    ).rows
     assert [(r["partition"], r["log_start"], r["log_end"], r["read_to"], r["complete"]) for r in rows] == [
         (0, 0, 2500, 2500, True),
         (1, 0, 2500, 2500, True),
         (2, 0, 0, 0, True),
         (3, 0, 0, 0, True),
     ]
-    assert read_journal(plan.journals / "log_ends.1000.arrows", LOG_ENDS) == (journalled("log_ends"), True)
+    assert read_journal(surroundings.journals / "log_ends.1000.arrows", LOG_ENDS) == (journalled("log_ends"), True)
     reads = journalled("reads").to_pylist()
     assert {row["record_id"] for row in reads} == {record_id(5, index) for index in range(5000)}
     assert {(row["reader"], row["phase"], row["intact"]) for row in reads} == {(1000, "final", True)}
     assert {row["leader_epoch"] is not None for row in reads} == {True}
 
 
-def test_foreign_and_damaged_payloads_are_recorded_as_such(plan: Plan, journalled: Journalled) -> None:
+def test_foreign_and_damaged_payloads_are_recorded_as_such(surroundings: Surroundings, journalled: Journalled) -> None:
     ours = Encoder(64)(record_id(1, 7), 1)[0]
-    written(plan, [ours, b"somebody else's", ours[:-1] + b"!"])
-    read(plan, mock_ends(plan))
+    written(surroundings, [ours, b"somebody else's", ours[:-1] + b"!"])
+    read(surroundings, mock_ends(surroundings))
     found = {(r["partition"], r["offset"]): (r["record_id"], r["intact"]) for r in journalled("reads").to_pylist()}
     assert found == {(0, 0): (record_id(1, 7), True), (1, 0): (None, False), (0, 1): (record_id(1, 7), False)}
 
@@ -61,10 +69,12 @@ def nobody(_: Collection[Partition]) -> dict[Partition, LogEnd]:
 
 @pytest.mark.parametrize(("within", "led"), [(1.5, True), (60, False)])
 def test_a_log_whose_leader_does_not_answer_is_incomplete(
-    within: float, led: bool, plan: Plan, journalled: Journalled
+    within: float, led: bool, surroundings: Surroundings, journalled: Journalled
 ) -> None:
     began = time.monotonic()
-    read = read_to_end(nobody, {"t": 1}, "read_uncommitted", plan.journals, plan.clock, within, str, led=lambda tp: led)
+    read = read_to_end(
+        nobody, {"t": 1}, "read_uncommitted", surroundings.journals, surroundings.clock, within, str, led=lambda tp: led
+    )
     assert time.monotonic() - began < 30
     row = {"topic": "t", "partition": 0, "log_start": -1, "log_end": -1, "read_to": -1, "complete": False}
     assert read == FinalReadResult([row], ["t-0 has no leader that answered"], {})
@@ -75,9 +85,11 @@ def test_a_log_whose_leader_does_not_answer_is_incomplete(
 class Ends:
     """The ends of a mock cluster's logs as ``changed`` tells them, by how often they were asked for before."""
 
-    def __init__(self, plan: Plan, changed: Callable[[int, dict[Partition, LogEnd]], dict[Partition, LogEnd]]) -> None:
+    def __init__(
+        self, surroundings: Surroundings, changed: Callable[[int, dict[Partition, LogEnd]], dict[Partition, LogEnd]]
+    ) -> None:
         self.asked = 0
-        self._real = mock_ends(plan)
+        self._real = mock_ends(surroundings)
         self._changed = changed
 
     def __call__(self, partitions: Collection[Partition]) -> dict[Partition, LogEnd]:
@@ -90,8 +102,17 @@ def every(told: dict[Partition, LogEnd], **changes: Any) -> dict[Partition, LogE
     return {tp: replace(end, **changes) for tp, end in told.items()}
 
 
-def read(plan: Plan, ends: LogEnds, within: float = 60, **more: Any) -> FinalReadResult:
-    return read_to_end(ends, plan.topics, "read_uncommitted", plan.journals, plan.clock, within, "b{}".format, **more)
+def read(surroundings: Surroundings, ends: LogEnds, within: float = 60, **more: Any) -> FinalReadResult:
+    return read_to_end(
+        ends,
+        surroundings.topics,
+        "read_uncommitted",
+        surroundings.journals,
+        surroundings.clock,
+        within,
+        "b{}".format,
+        **more,
+    )
 
 
 def unavailable(_: dict[str, Any]) -> Consumer:
@@ -107,39 +128,41 @@ class BreaksDown(Consumer):
 
 @pytest.mark.parametrize(("client", "why"), [(unavailable, "no thread to be had"), (BreaksDown, "broken")])
 def test_a_client_that_cannot_be_had_or_breaks_down_leaves_every_log_incomplete(
-    client: Callable[[dict[str, Any]], Consumer], why: str, plan: Plan, journalled: Journalled
+    client: Callable[[dict[str, Any]], Consumer], why: str, surroundings: Surroundings, journalled: Journalled
 ) -> None:
-    written(plan, Encoder(64)(0, 10))
-    done = read(plan, mock_ends(plan), client=client)
+    written(surroundings, Encoder(64)(0, 10))
+    done = read(surroundings, mock_ends(surroundings), client=client)
     assert [row["complete"] for row in done.rows] == [False] * 4
-    (topic,) = plan.topics
+    (topic,) = surroundings.topics
     assert done.missed == [f"{topic}-{partition} was not read: {why}" for partition in range(4)]
     assert journalled("log_ends").to_pylist() == done.rows
 
 
-def test_ctrl_c_while_the_client_is_made_leaves_whole_journals(plan: Plan) -> None:
+def test_ctrl_c_while_the_client_is_made_leaves_whole_journals(surroundings: Surroundings) -> None:
     def interrupted(_: dict[str, Any]) -> Consumer:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        read(plan, mock_ends(plan), client=interrupted)
-    assert read_journal(plan.journals / "log_ends.1000.arrows", LOG_ENDS)[1]
+        read(surroundings, mock_ends(surroundings), client=interrupted)
+    assert read_journal(surroundings.journals / "log_ends.1000.arrows", LOG_ENDS)[1]
 
 
-def test_a_leader_that_does_not_answer_is_asked_again(plan: Plan) -> None:
-    written(plan, Encoder(64)(0, 10))
-    done = read(plan, Ends(plan, lambda asked, told: told if asked >= 3 else {}))
+def test_a_leader_that_does_not_answer_is_asked_again(surroundings: Surroundings) -> None:
+    written(surroundings, Encoder(64)(0, 10))
+    done = read(surroundings, Ends(surroundings, lambda asked, told: told if asked >= 3 else {}))
     assert ([row["complete"] for row in done.rows], done.missed) == ([True] * 4, [])
 
 
-def test_the_final_read_waits_until_the_high_watermark_reaches_the_log_end(plan: Plan, journalled: Journalled) -> None:
-    """With acks=1 a record above the high watermark is acknowledged, but no consumer gets it yet."""
-    written(plan, Encoder(64)(0, 10))
+def test_the_final_read_waits_until_the_high_watermark_reaches_the_log_end(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
+    """With acks=1 it is acknowledged, and a consumer is not given it yet."""
+    written(surroundings, Encoder(64)(0, 10))
 
     def lagging(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
         return told if asked >= 3 else every(told, high=0, readable=0)
 
-    done = read(plan, Ends(plan, lagging))
+    done = read(surroundings, Ends(surroundings, lagging))
     assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows] == [
         (5, 5, True),
         (5, 5, True),
@@ -150,11 +173,13 @@ def test_the_final_read_waits_until_the_high_watermark_reaches_the_log_end(plan:
     assert sorted(places) == [(p, offset) for p in range(2) for offset in range(5)]
 
 
-def test_a_log_with_a_high_watermark_behind_its_end_is_incomplete_but_read(plan: Plan, journalled: Journalled) -> None:
-    (topic,) = plan.topics
-    written(plan, Encoder(64)(0, 10))
-    ends = Ends(plan, lambda _, told: {tp: replace(end, end=9) if end.end else end for tp, end in told.items()})
-    done = read(plan, ends, within=3)
+def test_a_log_with_a_high_watermark_behind_its_end_is_incomplete_but_read(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
+    (topic,) = surroundings.topics
+    written(surroundings, Encoder(64)(0, 10))
+    ends = Ends(surroundings, lambda _, told: {tp: replace(end, end=9) if end.end else end for tp, end in told.items()})
+    done = read(surroundings, ends, within=3)
     assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows] == [
         (9, 5, False),
         (9, 5, False),
@@ -166,10 +191,10 @@ def test_a_log_with_a_high_watermark_behind_its_end_is_incomplete_but_read(plan:
 
 
 def test_a_log_that_never_settled_and_that_another_leads_by_now_is_incomplete_though_it_was_read_so_far(
-    plan: Plan,
+    surroundings: Surroundings,
 ) -> None:
-    """The leader went before it reported a new high watermark: nothing of its successor's log was read."""
-    written(plan, Encoder(64)(0, 10))
+    """A leader that went before its high watermark was told anew: of its successor's log nothing was read."""
+    written(surroundings, Encoder(64)(0, 10))
 
     def gone(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
         return (
@@ -178,35 +203,41 @@ def test_a_log_that_never_settled_and_that_another_leads_by_now_is_incomplete_th
             else {s: replace(e, high=3, readable=3) if e.end else e for s, e in told.items()}
         )
 
-    (topic,) = plan.topics
-    done = read(plan, Ends(plan, gone), led=lambda tp: False)
+    (topic,) = surroundings.topics
+    done = read(surroundings, Ends(surroundings, gone), led=lambda tp: False)
     assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows[:2]] == [(5, 5, False)] * 2
     assert done.missed[0].startswith(f"{topic}-0 was led by b")
 
 
 @pytest.mark.parametrize("readable", [3, 0])
-def test_records_read_before_a_new_epoch_do_not_complete_the_log_of_that_epoch(readable: int, plan: Plan) -> None:
-    """If nothing was read yet, the log of the new leader counts."""
-    written(plan, Encoder(64)(0, 10))
+def test_records_read_before_a_new_epoch_do_not_complete_the_log_of_that_epoch(
+    readable: int, surroundings: Surroundings
+) -> None:
+    """Where nothing was read yet, the log is that of whoever leads it then."""
+    written(surroundings, Encoder(64)(0, 10))
 
     def again(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
         lagging = {s: replace(e, high=readable, readable=readable) if e.end else e for s, e in told.items()}
         return every(told, epoch=7) if asked else lagging
 
-    done = read(plan, Ends(plan, lambda asked, told: {s: e for s, e in again(asked, told).items() if s[1] == 0}), 5)
+    done = read(
+        surroundings,
+        Ends(surroundings, lambda asked, told: {s: e for s, e in again(asked, told).items() if s[1] == 0}),
+        5,
+    )
     assert [row["complete"] for row in done.rows] == [readable == 0, False, False, False]
 
 
-def test_with_read_committed_the_end_is_the_last_stable_offset(plan: Plan) -> None:
-    written(plan, Encoder(64)(0, 10))
-    done = read(plan, Ends(plan, lambda _, told: every(told, readable=0)))
+def test_with_read_committed_the_end_is_the_last_stable_offset(surroundings: Surroundings) -> None:
+    written(surroundings, Encoder(64)(0, 10))
+    done = read(surroundings, Ends(surroundings, lambda _, told: every(told, readable=0)))
     assert [(row["log_end"], row["complete"]) for row in done.rows] == [(0, True)] * 4
 
 
-def test_records_that_another_than_the_leader_gave_make_a_log_incomplete(plan: Plan) -> None:
-    (topic,) = plan.topics
-    written(plan, Encoder(64)(0, 10))
-    done = read(plan, Ends(plan, lambda _, told: every(told, leader=7)))
+def test_records_that_another_than_the_leader_gave_make_a_log_incomplete(surroundings: Surroundings) -> None:
+    (topic,) = surroundings.topics
+    written(surroundings, Encoder(64)(0, 10))
+    done = read(surroundings, Ends(surroundings, lambda _, told: every(told, leader=7)))
     assert [row["complete"] for row in done.rows] == [False, False, True, True]
     assert re.fullmatch(rf"{topic}-0 was read from b[123], and is led by b7", done.missed[0])
 
@@ -219,34 +250,34 @@ LATER = {
 
 @pytest.mark.parametrize(("later", "says"), LATER.values(), ids=LATER)
 def test_a_log_that_another_leads_when_it_was_read_is_incomplete(
-    later: Callable[[LogEnd], LogEnd], says: str, plan: Plan
+    later: Callable[[LogEnd], LogEnd], says: str, surroundings: Surroundings
 ) -> None:
-    written(plan, Encoder(64)(0, 10))
-    ends = Ends(plan, lambda asked, told: {tp: later(end) if asked else end for tp, end in told.items()})
-    done = read(plan, ends)
+    written(surroundings, Encoder(64)(0, 10))
+    ends = Ends(surroundings, lambda asked, told: {tp: later(end) if asked else end for tp, end in told.items()})
+    done = read(surroundings, ends)
     assert [row["complete"] for row in done.rows] == [False] * 4
     assert all(says in line for line in done.missed)
 
 
-def test_a_leader_that_answers_no_more_when_all_is_read_makes_it_incomplete(plan: Plan) -> None:
-    written(plan, Encoder(64)(0, 10))
-    done = read(plan, Ends(plan, lambda asked, told: {} if asked else told), within=3)
+def test_a_leader_that_answers_no_more_when_all_is_read_makes_it_incomplete(surroundings: Surroundings) -> None:
+    written(surroundings, Encoder(64)(0, 10))
+    done = read(surroundings, Ends(surroundings, lambda asked, told: {} if asked else told), within=3)
     assert [row["complete"] for row in done.rows] == [False] * 4
     assert all(line.endswith("which no longer answers") for line in done.missed)
 
 
-def test_a_partition_that_does_not_exist_is_incomplete_and_the_others_are_read(plan: Plan) -> None:
-    written(plan, Encoder(64)(0, 10))
-    (topic,) = plan.topics
-    done = read(replace(plan, topics={topic: 5}), mock_ends(plan), led=lambda tp: tp[1] < 4)
+def test_a_partition_that_does_not_exist_is_incomplete_and_the_others_are_read(surroundings: Surroundings) -> None:
+    written(surroundings, Encoder(64)(0, 10))
+    (topic,) = surroundings.topics
+    done = read(replace(surroundings, topics={topic: 5}), mock_ends(surroundings), led=lambda tp: tp[1] < 4)
     assert [row["complete"] for row in done.rows] == [True, True, True, True, False]
 
 
-def test_the_settings_of_its_client_are_recorded(plan: Plan) -> None:
-    written(plan, Encoder(64)(0, 10))
-    done = read(plan, mock_ends(plan))
+def test_the_settings_of_its_client_are_recorded(surroundings: Surroundings) -> None:
+    written(surroundings, Encoder(64)(0, 10))
+    done = read(surroundings, mock_ends(surroundings))
     assert done.config["isolation.level"] == "read_uncommitted"
-    assert {*str(done.config["bootstrap.servers"]).split(",")} <= {*plan.bootstrap.split(",")}
+    assert {*str(done.config["bootstrap.servers"]).split(",")} <= {*surroundings.bootstrap.split(",")}
 
 
 def test_complete_is_all_that_the_leader_said_there_is() -> None:

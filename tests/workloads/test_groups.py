@@ -25,7 +25,7 @@ from workloads.clients.payload import Encoder
 from workloads.clients.recorder import PositionRecorder, ReadRecorder
 from workloads.clients.specs import ConsumerSpec
 from workloads.groups import Groups
-from workloads.workload import Plan
+from workloads.workload import Surroundings
 
 Journalled = Callable[[str], pa.Table]
 Rows = list[dict]
@@ -58,7 +58,7 @@ def wait_until_both_process(journalled: Journalled) -> None:
     wait_for(lambda: {row["reader"] for row in live(journalled)} == {2, 3}, "both members process", 120)
 
 
-def shared(plan: Plan, journalled: Journalled) -> bool:
+def shared(surroundings: Surroundings, journalled: Journalled) -> bool:
     """Whether both members own partitions, each partition has one owner, and the owner has committed there since."""
     held: dict[tuple[int, int], int] = {}
     committed: set[tuple[int, int]] = set()
@@ -73,13 +73,15 @@ def shared(plan: Plan, journalled: Journalled) -> bool:
                 held[place] = row["offset"]
     return (
         {reader for reader, _ in held} == {2, 3}
-        and sorted(partition for _, partition in held) == list(range(*plan.topics.values()))
+        and sorted(partition for _, partition in held) == list(range(*surroundings.topics.values()))
         and committed == set(held)
     )
 
 
-def test_members_get_when_to_commit_and_how_long_processing_takes(plan: Plan) -> None:
-    specs = Groups(members=2, commit="before-processing", processing=0.5, session_timeout_ms=7000).worker_specs(plan)
+def test_members_get_when_to_commit_and_how_long_processing_takes(surroundings: Surroundings) -> None:
+    specs = Groups(members=2, commit="before-processing", processing=0.5, session_timeout_ms=7000).worker_specs(
+        surroundings
+    )
     members = [spec for spec in specs if isinstance(spec, ConsumerSpec)]
     assert [spec.worker for spec in members] == [3, 4]
     assert {(spec.grouped, spec.commits_first, spec.processing) for spec in members} == {(True, True, 0.5)}
@@ -87,39 +89,39 @@ def test_members_get_when_to_commit_and_how_long_processing_takes(plan: Plan) ->
     assert len({spec.config["group.id"] for spec in members}) == 1
 
 
-def test_librdkafka_takes_the_settings_of_a_member(plan: Plan, capfd: pytest.CaptureFixture) -> None:
+def test_librdkafka_takes_the_settings_of_a_member(surroundings: Surroundings, capfd: pytest.CaptureFixture) -> None:
     for shortest in (1_000, 6_000):
-        member = Groups(session_timeout_ms=shortest).worker_specs(plan)[-1]
+        member = Groups(session_timeout_ms=shortest).worker_specs(surroundings)[-1]
         Consumer({**member.config, "bootstrap.servers": "127.0.0.1:9"}).close()
     assert "CONFWARN" not in capfd.readouterr().err
 
 
 def test_a_killed_member_that_commits_first_has_committed_unprocessed_records(
-    plan: Plan, journalled: Journalled
+    surroundings: Surroundings, journalled: Journalled
 ) -> None:
     groups = Groups(rate=500, producers=1, members=1, commit="before-processing", processing=5)
-    with begun(groups, plan) as workload:
+    with begun(groups, surroundings) as workload:
         assert re.fullmatch(r"killed process \d+, in the middle of a poll", members.kill(workload, 1))
     committed = {row["partition"]: row["offset"] for row in commits(journalled)}
     assert 0 < len(live(journalled)) < sum(committed.values())
 
 
 def test_a_killed_member_that_commits_last_has_processed_uncommitted_records(
-    plan: Plan, journalled: Journalled
+    surroundings: Surroundings, journalled: Journalled
 ) -> None:
-    with begun(Groups(rate=500, producers=1, members=1, processing=5), plan) as workload:
+    with begun(Groups(rate=500, producers=1, members=1, processing=5), surroundings) as workload:
         members.kill(workload, 1)
     assert not commits(journalled)
     assert live(journalled)
 
 
-def test_a_member_that_is_never_in_the_middle_of_a_poll_is_killed_all_the_same(plan: Plan) -> None:
-    with begun(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
+def test_a_member_that_is_never_in_the_middle_of_a_poll_is_killed_all_the_same(surroundings: Surroundings) -> None:
+    with begun(Groups(rate=1, producers=1, members=1, processing=0), surroundings) as workload:
         assert members.kill(workload, 1, within=0.1).endswith(", not in the middle of a poll")
 
 
-def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
-    with begun(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
+def test_a_member_that_dies_by_itself_was_not_killed(surroundings: Surroundings) -> None:
+    with begun(Groups(rate=1, producers=1, members=1, processing=0), surroundings) as workload:
         member = workload.workers[1]
         # It ends while the test waits for it, for this line is no command.
         member.say("no command")
@@ -131,9 +133,9 @@ def test_a_member_that_dies_by_itself_was_not_killed(plan: Plan) -> None:
         assert workload.died_members == [Process(worker=2, incarnation=0)]
 
 
-def test_a_member_that_had_to_be_killed_at_the_end_is_reported_as_one_that_died(plan: Plan) -> None:
-    """Kafka did not lose the records that the member had committed and not processed."""
-    with begun(Groups(rate=100, producers=1, members=2, commit="before-processing"), plan) as workload:
+def test_a_member_that_had_to_be_killed_at_the_end_is_reported_as_one_that_died(surroundings: Surroundings) -> None:
+    """What it had committed and not processed, Kafka did not lose."""
+    with begun(Groups(rate=100, producers=1, members=2, commit="before-processing"), surroundings) as workload:
         hangs = workload.workers[1]
         psutil.Process(hangs.pid).suspend()
         assert f"{hangs.name} did not finish within 0 s and was ended" in workload.finish(within=0)
@@ -141,17 +143,19 @@ def test_a_member_that_had_to_be_killed_at_the_end_is_reported_as_one_that_died(
     assert workload.killed_members == []
 
 
-def test_a_member_that_another_kills_while_the_step_waits_was_not_killed_by_it(plan: Plan) -> None:
-    with begun(Groups(rate=1, producers=1, members=1, processing=0), plan) as workload:
+def test_a_member_that_another_kills_while_the_step_waits_was_not_killed_by_it(surroundings: Surroundings) -> None:
+    with begun(Groups(rate=1, producers=1, members=1, processing=0), surroundings) as workload:
         psutil.Process(workload.workers[1].pid).kill()
         with pytest.raises(ClusterError, match=r"consumer 2 died \(exit status -9\)"):
             members.kill(workload, 1)
         assert workload.killed == frozenset()
 
 
-def test_the_next_incarnation_of_a_killed_member_processes_its_records(plan: Plan, journalled: Journalled) -> None:
+def test_the_next_incarnation_of_a_killed_member_processes_its_records(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
     groups = Groups(rate=500, producers=1, members=2, processing=0.05)
-    with begun(groups, plan) as workload:
+    with begun(groups, surroundings) as workload:
         wait_until_both_process(journalled)
         killed, stays = workload.workers[1:]
         members.kill(workload, 1)
@@ -168,9 +172,11 @@ def test_the_next_incarnation_of_a_killed_member_processes_its_records(plan: Pla
     assert {row["incarnation"] for row in journalled("positions").to_pylist() if row["reader"] == 2} == {0, 1}
 
 
-def test_records_of_a_killed_member_are_processed_before_the_workload_ends(plan: Plan, journalled: Journalled) -> None:
+def test_records_of_a_killed_member_are_processed_before_the_workload_ends(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
     groups = Groups(rate=500, producers=1, members=2, processing=0.05, session_timeout_ms=6000)
-    with begun(groups, plan) as workload:
+    with begun(groups, surroundings) as workload:
         wait_until_both_process(journalled)
         members.kill(workload, 1)
         assert workload.finish(within=60) == []
@@ -180,11 +186,11 @@ def test_records_of_a_killed_member_are_processed_before_the_workload_ends(plan:
 
 @pytest.mark.parametrize("commit", ["before-processing", "after-processing"])
 def test_a_member_that_leaves_has_processed_exactly_the_records_it_committed(
-    commit: str, plan: Plan, journalled: Journalled
+    commit: str, surroundings: Surroundings, journalled: Journalled
 ) -> None:
-    with begun(Groups(rate=500, producers=1, members=2, commit=commit, processing=0.05), plan) as workload:
+    with begun(Groups(rate=500, producers=1, members=2, commit=commit, processing=0.05), surroundings) as workload:
         # (While the group rebalances, a member processes what it cannot commit: only its last assignment counts.)
-        wait_for(lambda: shared(plan, journalled), "the members share the partitions", 120)
+        wait_for(lambda: shared(surroundings, journalled), "the members share the partitions", 120)
         assert "left" in members.leave(workload, 2)
         own = [row for row in journalled("positions").to_pylist() if row["reader"] == 3]
         since = max(row["at_ns"] for row in own if row["event"] == "assign")
@@ -200,8 +206,8 @@ def test_a_member_that_leaves_has_processed_exactly_the_records_it_committed(
     assert commit == "after-processing" or len(live(journalled)) == sent, "at most once"
 
 
-def test_only_members_that_are_there_go_and_only_those_that_went_come(plan: Plan) -> None:
-    with begun(Groups(rate=100, members=2), plan) as workload:
+def test_only_members_that_are_there_go_and_only_those_that_went_come(surroundings: Surroundings) -> None:
+    with begun(Groups(rate=100, members=2), surroundings) as workload:
         for act, says in (
             (lambda: members.kill(workload, 3), "there is no member 3: they are 1 to 2"),
             (lambda: members.join(workload, 1), "member 1 has not gone"),
@@ -285,15 +291,15 @@ class Polled:
 
 @contextmanager
 def member(
-    plan: Plan, *, commits_first: bool = True, commit_within: float = 60
+    surroundings: Surroundings, *, commits_first: bool = True, commit_within: float = 60
 ) -> Iterator[tuple[Consuming, Scripted, list[float]]]:
     """A member of a group with a scripted consumer, that commits first or last; and how long it worked."""
     spec = ConsumerSpec(
         worker=2,
         config={},
         partitions=[("t", 0)],
-        journals=plan.journals,
-        origin_ns=plan.clock.origin_ns,
+        journals=surroundings.journals,
+        origin_ns=surroundings.clock.origin_ns,
         grouped=True,
         processing=1.0,
         commits_first=commits_first,
@@ -309,11 +315,11 @@ def member(
         return made[0]  # type: ignore[return-value]
 
     with (
-        Journal(journal_path(plan.journals, "reads", "2"), READS) as reads,
-        Journal(journal_path(plan.journals, "positions", "2"), POSITIONS) as positions,
+        Journal(journal_path(surroundings.journals, "reads", "2"), READS) as reads,
+        Journal(journal_path(surroundings.journals, "positions", "2"), POSITIONS) as positions,
     ):
         recorders = ReadRecorder(reads, 2, Phase.LIVE), PositionRecorder(positions, 2)
-        consuming = Consuming(spec, *recorders, plan.clock, client, worked.append, processed, commit_within)
+        consuming = Consuming(spec, *recorders, surroundings.clock, client, worked.append, processed, commit_within)
         made[0].on_assign(made[0], [TopicPartition("t", 0)])
         yield consuming, made[0], worked
         made[0].over.set()
@@ -323,9 +329,9 @@ def events(journalled: Journalled) -> list[tuple[str, int | None, str | None]]:
     return [(row["event"], row["offset"], row["error"]) for row in journalled("positions").to_pylist()]
 
 
-def test_nothing_is_processed_until_its_commit_was_answered(plan: Plan, journalled: Journalled) -> None:
+def test_nothing_is_processed_until_its_commit_was_answered(surroundings: Surroundings, journalled: Journalled) -> None:
     end = Polled(3, KafkaError(KafkaError._PARTITION_EOF))
-    with member(plan) as (consuming, consumer, worked):
+    with member(surroundings) as (consuming, consumer, worked):
         consumer.polls, consumer.refused = [[Polled(0), Polled(1)], [Polled(2), end]], [True, False]
         consuming.step(0)
         assert (places(live(journalled)), worked, consumer.processed) == (set(), [], [])
@@ -344,8 +350,10 @@ def test_nothing_is_processed_until_its_commit_was_answered(plan: Plan, journall
     ]
 
 
-def test_no_rebalance_comes_between_a_commit_answer_and_the_processing(plan: Plan, journalled: Journalled) -> None:
-    with member(plan) as (consuming, consumer, _):
+def test_no_rebalance_comes_between_a_commit_answer_and_the_processing(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
+    with member(surroundings) as (consuming, consumer, _):
         consumer.polls = [[Polled(0)], []]
         consuming.step(0)
         consumer.rebalanced = lambda: consumer.on_revoke(consumer, [TopicPartition("t", 0)])
@@ -356,9 +364,9 @@ def test_no_rebalance_comes_between_a_commit_answer_and_the_processing(plan: Pla
 
 @pytest.mark.parametrize("log_start", [7, 0, None])
 def test_a_member_that_begins_at_the_log_start_is_recorded_there(
-    log_start: int | None, plan: Plan, journalled: Journalled
+    log_start: int | None, surroundings: Surroundings, journalled: Journalled
 ) -> None:
-    with member(plan) as (consuming, consumer, _):
+    with member(surroundings) as (consuming, consumer, _):
         consumer.log_start = log_start
         consumer.group_is_at = (OFFSET_INVALID, -1)
         consumer.on_revoke(consumer, [TopicPartition("t", 0)])
@@ -371,9 +379,9 @@ def test_a_member_that_begins_at_the_log_start_is_recorded_there(
 
 @pytest.mark.parametrize("commits_first", [True, False])
 def test_assignments_and_commits_are_journalled_before_the_commit_is_sent(
-    commits_first: bool, plan: Plan, journalled: Journalled
+    commits_first: bool, surroundings: Surroundings, journalled: Journalled
 ) -> None:
-    with member(plan, commits_first=commits_first) as (consuming, consumer, _):
+    with member(surroundings, commits_first=commits_first) as (consuming, consumer, _):
         consumer.look = lambda: [event for event, _, _ in events(journalled)]
         consumer.polls = [[Polled(0)]]
         consuming.step(0)
@@ -381,9 +389,9 @@ def test_assignments_and_commits_are_journalled_before_the_commit_is_sent(
 
 
 def test_a_commit_that_is_not_answered_is_asked_for_again_and_nothing_is_processed_meanwhile(
-    plan: Plan, journalled: Journalled
+    surroundings: Surroundings, journalled: Journalled
 ) -> None:
-    with member(plan, commit_within=0.05) as (consuming, consumer, worked):
+    with member(surroundings, commit_within=0.05) as (consuming, consumer, worked):
         consumer.hangs = True
         consumer.polls = [[Polled(0)]]
         consuming.step(0)
@@ -398,8 +406,8 @@ def test_a_commit_that_is_not_answered_is_asked_for_again_and_nothing_is_process
 
 
 @pytest.mark.parametrize("commits_first", [True, False])
-def test_commits_and_assignments_carry_the_leader_epoch(commits_first: bool, plan: Plan) -> None:
-    with member(plan, commits_first=commits_first) as (consuming, consumer, _):
+def test_commits_and_assignments_carry_the_leader_epoch(commits_first: bool, surroundings: Surroundings) -> None:
+    with member(surroundings, commits_first=commits_first) as (consuming, consumer, _):
         consumer.polls = [[Polled(0, epoch=4), Polled(1, epoch=5)]]
         consuming.step(0)
         consumer.group_is_at = (2, 5)
@@ -408,18 +416,20 @@ def test_commits_and_assignments_carry_the_leader_epoch(commits_first: bool, pla
     assert consumer.assigned == [(0, None), (2, 5)]
 
 
-def test_a_position_behind_markers_has_no_epoch_to_be_checked_by(plan: Plan) -> None:
+def test_a_position_behind_markers_has_no_epoch_to_be_checked_by(surroundings: Surroundings) -> None:
     end = Polled(3, KafkaError(KafkaError._PARTITION_EOF))
     gone = Polled(3, KafkaError(KafkaError._AUTO_OFFSET_RESET), partition=1)
-    with member(plan, commits_first=False) as (consuming, consumer, _):
+    with member(surroundings, commits_first=False) as (consuming, consumer, _):
         consumer.on_assign(consumer, [TopicPartition("t", 0), TopicPartition("t", 1)])
         consumer.polls = [[Polled(0, epoch=4), end, gone]]
         consuming.step(0)
     assert consumer.assigned[-2:] == [(3, None), (OFFSET_BEGINNING, None)]
 
 
-def test_records_held_back_are_dropped_when_their_partition_is_revoked(plan: Plan, journalled: Journalled) -> None:
-    with member(plan) as (consuming, consumer, worked):
+def test_records_held_back_are_dropped_when_their_partition_is_revoked(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
+    with member(surroundings) as (consuming, consumer, worked):
         consumer.polls, consumer.refused = [[Polled(0), Polled(1)], []], [True]
         consuming.step(0)
         consumer.rebalanced = lambda: consumer.on_revoke(consumer, [TopicPartition("t", 0)])
@@ -429,11 +439,11 @@ def test_records_held_back_are_dropped_when_their_partition_is_revoked(plan: Pla
 
 @pytest.mark.parametrize("commits_first", [True, False])
 def test_nothing_that_came_before_a_rebalance_is_kept_for_a_partition_that_it_took(
-    commits_first: bool, plan: Plan, journalled: Journalled
+    commits_first: bool, surroundings: Surroundings, journalled: Journalled
 ) -> None:
     """A member that gets the partition back would commit records that it got before the rebalance."""
     lost, kept = TopicPartition("t", 0), TopicPartition("t", 1)
-    with member(plan, commits_first=commits_first) as (consuming, consumer, _):
+    with member(surroundings, commits_first=commits_first) as (consuming, consumer, _):
         consumer.on_assign(consumer, [lost, kept])
         consumer.polls = [[Polled(0), Polled(1), Polled(0, partition=1)]]
         consumer.rebalanced_after_first = lambda: consumer.on_revoke(consumer, [lost])
@@ -442,9 +452,9 @@ def test_nothing_that_came_before_a_rebalance_is_kept_for_a_partition_that_it_to
     assert consumer.asked == [(1, 0)]
 
 
-def test_a_member_has_caught_up_with_nothing_while_the_group_rebalances(plan: Plan) -> None:
+def test_a_member_has_caught_up_with_nothing_while_the_group_rebalances(surroundings: Surroundings) -> None:
     partitions = [TopicPartition("t", 0)]
-    with member(plan) as (consuming, consumer, _):
+    with member(surroundings) as (consuming, consumer, _):
         consumer.log_end = 0
         assert consuming.caught_up()
         consumer.on_revoke(consumer, partitions)
@@ -453,10 +463,10 @@ def test_a_member_has_caught_up_with_nothing_while_the_group_rebalances(plan: Pl
         assert consuming.caught_up()
 
 
-def test_a_record_is_stamped_when_it_arrives(plan: Plan) -> None:
-    """A poll returns with the first record; it does not wait for a full batch or for its timeout."""
+def test_a_record_is_stamped_when_it_arrives(surroundings: Surroundings) -> None:
+    """A poll waits for one record, not for a batch to fill or for its time to be over."""
     waited: list[float] = []
-    with member(plan, commits_first=False) as (consuming, consumer, _):
+    with member(surroundings, commits_first=False) as (consuming, consumer, _):
         poll = consumer.poll
         consumer.poll = lambda timeout: waited.append(timeout) or poll(timeout)  # type: ignore[method-assign]
         consumer.polls = [[Polled(0), Polled(1)]]

@@ -15,14 +15,14 @@ from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.settings import Config
 from workloads.clients.specs import ProducerSpec
 from workloads.queue import Queue
-from workloads.workload import Plan
+from workloads.workload import Surroundings
 
 Journalled = Callable[[str], pa.Table]
 
 
 @contextmanager
 def producing(
-    plan: Plan,
+    surroundings: Surroundings,
     *,
     config: Config | None = None,
     partitions: list[Partition] | None = None,
@@ -30,14 +30,14 @@ def producing(
     client: Callable[[Config], Producer] = Producer,
 ) -> Iterator[tuple[Producing, SendRecorder]]:
     """A producer in this process, some of its settings changed."""
-    spec = Queue(producers=1, consumers=0, record_size=record_size).worker_specs(plan)[0]
+    spec = Queue(producers=1, consumers=0, record_size=record_size).worker_specs(surroundings)[0]
     assert isinstance(spec, ProducerSpec)
     changed = spec.model_copy(
         update={"config": spec.config | (config or {}), "partitions": partitions or spec.partitions}
     )
-    with Journal(journal_path(plan.journals, "sends", "1"), SENDS) as journal:
+    with Journal(journal_path(surroundings.journals, "sends", "1"), SENDS) as journal:
         recorder = SendRecorder(journal, 1, "all", changed.partitions, [])
-        yield Producing(changed, recorder, plan.clock, client), recorder
+        yield Producing(changed, recorder, surroundings.clock, client), recorder
         recorder.flush()
 
 
@@ -49,8 +49,10 @@ def drain(producer: Producing) -> None:
     wait_for(waiting, "all delivery reports", 60, good=lambda count: not count)
 
 
-def test_a_full_queue_holds_the_producer_back_and_is_no_outcome(plan: Plan, journalled: Journalled) -> None:
-    with producing(plan, config={"queue.buffering.max.messages": 30}) as (producer, _):
+def test_a_full_queue_holds_the_producer_back_and_is_no_outcome(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
+    with producing(surroundings, config={"queue.buffering.max.messages": 30}) as (producer, _):
         for _ in range(3):
             producer.step(0.1)
         drain(producer)
@@ -62,9 +64,9 @@ def test_a_full_queue_holds_the_producer_back_and_is_no_outcome(plan: Plan, jour
         assert all(earlier < later for earlier, later in pairwise(offsets))
 
 
-def test_a_record_refused_by_produce_can_never_appear(plan: Plan, journalled: Journalled) -> None:
-    (topic,) = plan.topics
-    with producing(plan, partitions=[(topic, 0), (topic, 99)]) as (producer, _):
+def test_a_record_refused_by_produce_can_never_appear(surroundings: Surroundings, journalled: Journalled) -> None:
+    (topic,) = surroundings.topics
+    with producing(surroundings, partitions=[(topic, 0), (topic, 99)]) as (producer, _):
         # The number of partitions is known once something was delivered.
         producer.step(0.1)
         drain(producer)
@@ -77,8 +79,10 @@ def test_a_record_refused_by_produce_can_never_appear(plan: Plan, journalled: Jo
     assert {row["outcome"] for row in refused if row["sequence"] >= 500} == {"fail"}
 
 
-def test_a_record_that_is_too_large_for_the_client_is_refused(plan: Plan, journalled: Journalled) -> None:
-    with producing(plan, config={"message.max.bytes": 1000}, record_size=5000) as (producer, _):
+def test_a_record_that_is_too_large_for_the_client_is_refused(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
+    with producing(surroundings, config={"message.max.bytes": 1000}, record_size=5000) as (producer, _):
         producer.step(0.1)
         drain(producer)
     rows = journalled("sends").to_pylist()
@@ -116,10 +120,12 @@ class Dying:
         return 0
 
 
-def test_a_producer_that_is_dead_is_replaced_by_its_next_incarnation(plan: Plan, journalled: Journalled) -> None:
+def test_a_producer_that_is_dead_is_replaced_by_its_next_incarnation(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
     clients = DeadOnce()
-    (topic,) = plan.topics
-    with producing(plan, partitions=[(topic, 0)], client=clients) as (producer, _):
+    (topic,) = surroundings.topics
+    with producing(surroundings, partitions=[(topic, 0)], client=clients) as (producer, _):
         for _ in range(3):
             producer.step(0.1)
             drain(producer)
@@ -149,7 +155,7 @@ class FatalWhenPolled:
 
 
 def test_a_fatal_error_that_librdkafka_raises_ends_the_incarnation_not_the_worker(
-    plan: Plan, journalled: Journalled
+    surroundings: Surroundings, journalled: Journalled
 ) -> None:
     made: list[Any] = []
 
@@ -157,8 +163,8 @@ def test_a_fatal_error_that_librdkafka_raises_ends_the_incarnation_not_the_worke
         made.append(FatalWhenPolled(Producer(config)) if not made else Producer(config))
         return made[-1]
 
-    (topic,) = plan.topics
-    with producing(plan, partitions=[(topic, 0)], client=client) as (producer, _):
+    (topic,) = surroundings.topics
+    with producing(surroundings, partitions=[(topic, 0)], client=client) as (producer, _):
         for _ in range(3):
             producer.step(0.1)
             drain(producer)

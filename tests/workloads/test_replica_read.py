@@ -10,16 +10,16 @@ from harness.history.schema import record_id
 from workloads.clients.payload import Encoder
 from workloads.readback.final_read import FetchSources
 from workloads.readback.replica_read import read_replicas
-from workloads.workload import Plan
+from workloads.workload import Surroundings
 
 Journalled = Callable[[str], pa.Table]
 RECORDS = 300
 
 
-def written(plan: Plan) -> tuple[str, int]:
-    """Records in the first partition of the plan's topic; returns the topic, and who leads that partition."""
-    (topic,) = plan.topics
-    producer = Producer({"bootstrap.servers": plan.bootstrap})
+def written(surroundings: Surroundings) -> tuple[str, int]:
+    """Records in the first partition of the topic; returns its name, and who leads that partition."""
+    (topic,) = surroundings.topics
+    producer = Producer({"bootstrap.servers": surroundings.bootstrap})
     for payload in Encoder(100)(record_id(5, 0), RECORDS):
         producer.produce(topic, payload, partition=0)
     assert producer.flush(20) == 0
@@ -31,39 +31,39 @@ def ends(topic: str, log_end: int) -> list[dict[str, Any]]:
     return [{"topic": topic, "partition": p, "log_start": start, "log_end": end} for p, start, end in told]
 
 
-def replicas_read(plan: Plan, broker: int, topic: str, log_end: int, within: float = 60) -> list[str]:
+def replicas_read(surroundings: Surroundings, broker: int, topic: str, log_end: int, within: float = 60) -> list[str]:
     partitions = [(topic, partition) for partition in range(3)]
     return read_replicas(
-        plan.bootstrap,
+        surroundings.bootstrap,
         {broker: partitions},
         ends(topic, log_end),
         "read_uncommitted",
-        plan.journals,
-        plan.clock,
+        surroundings.journals,
+        surroundings.clock,
         within,
         "b{}".format,
     )
 
 
 def test_records_of_a_broker_count_for_its_replica_and_logs_without_records_are_not_read(
-    plan: Plan, journalled: Journalled
+    surroundings: Surroundings, journalled: Journalled
 ) -> None:
-    topic, leader = written(plan)
-    assert replicas_read(plan, leader, topic, RECORDS) == []
+    topic, leader = written(surroundings)
+    assert replicas_read(surroundings, leader, topic, RECORDS) == []
     reads = journalled("reads").to_pylist()
     assert [(row["partition"], row["offset"]) for row in reads] == [(0, offset) for offset in range(RECORDS)]
     assert {(row["reader"], row["phase"], row["intact"]) for row in reads} == {(1000 + leader, "replica", True)}
 
 
-def test_an_answer_from_the_leader_in_place_of_its_follower_is_reported(plan: Plan) -> None:
-    topic, leader = written(plan)
+def test_an_answer_from_the_leader_in_place_of_its_follower_is_reported(surroundings: Surroundings) -> None:
+    topic, leader = written(surroundings)
     follower = leader % 3 + 1
-    [line] = replicas_read(plan, follower, topic, RECORDS)
+    [line] = replicas_read(surroundings, follower, topic, RECORDS)
     assert line == f"{topic}-0 of b{follower} was read from b{leader}"
 
 
-def test_a_client_that_cannot_be_had_leaves_its_followers_log_unread_and_no_other(plan: Plan) -> None:
-    topic, leader = written(plan)
+def test_a_client_that_cannot_be_had_leaves_its_followers_log_unread_and_no_other(surroundings: Surroundings) -> None:
+    topic, leader = written(surroundings)
     made: list[int] = []
 
     def client(config: dict[str, Any]) -> Consumer:
@@ -74,12 +74,12 @@ def test_a_client_that_cannot_be_had_leaves_its_followers_log_unread_and_no_othe
 
     followers = {broker: [(topic, 0)] for broker in (0, leader)}
     missed = read_replicas(
-        plan.bootstrap,
+        surroundings.bootstrap,
         followers,
         ends(topic, RECORDS),
         "read_uncommitted",
-        plan.journals,
-        plan.clock,
+        surroundings.journals,
+        surroundings.clock,
         60,
         "b{}".format,
         client,
@@ -87,9 +87,9 @@ def test_a_client_that_cannot_be_had_leaves_its_followers_log_unread_and_no_othe
     assert missed == [f"{topic}-0 of b0 was not read: no thread to be had"]
 
 
-def test_a_log_that_ends_too_early_is_said_so(plan: Plan, journalled: Journalled) -> None:
-    topic, leader = written(plan)
-    [line] = replicas_read(plan, leader, topic, RECORDS + 1, within=3)
+def test_a_log_that_ends_too_early_is_said_so(surroundings: Surroundings, journalled: Journalled) -> None:
+    topic, leader = written(surroundings)
+    [line] = replicas_read(surroundings, leader, topic, RECORDS + 1, within=3)
     assert line == f"{topic}-0 of b{leader} read to {RECORDS} of {RECORDS + 1}"
     assert journalled("reads").num_rows == RECORDS
 

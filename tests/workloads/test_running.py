@@ -30,7 +30,7 @@ from workloads.processes import Workers
 from workloads.queue import Queue
 from workloads.readback.final_read import read_to_end
 from workloads.transactions import Transactions
-from workloads.workload import Plan, Workload, start
+from workloads.workload import Surroundings, Workload, start
 
 Journalled = Callable[[str], pa.Table]
 
@@ -44,9 +44,11 @@ def until_acknowledged(workload: Workers, count: int) -> None:
     wait_for(workload.counts, f"{count} acknowledged", 60, good=lambda counts: counts.acknowledged >= count)
 
 
-def final_read(plan: Plan) -> list[dict[str, object]]:
-    ends = mock_ends(plan)
-    return read_to_end(ends, plan.topics, "read_uncommitted", plan.journals, plan.clock, 60, str).rows
+def final_read(surroundings: Surroundings) -> list[dict[str, object]]:
+    ends = mock_ends(surroundings)
+    return read_to_end(
+        ends, surroundings.topics, "read_uncommitted", surroundings.journals, surroundings.clock, 60, str
+    ).rows
 
 
 QUEUES = {
@@ -66,14 +68,14 @@ def test_every_workload_of_the_catalogue_is_run_here() -> None:
 
 @pytest.mark.parametrize("shape", QUEUES)
 def test_every_record_of_a_queue_is_acknowledged_read_and_found_in_the_final_log(
-    shape: str, plan: Plan, journalled: Journalled
+    shape: str, surroundings: Surroundings, journalled: Journalled
 ) -> None:
     queue = QUEUES[shape]
-    with begun(queue, plan) as workload:
+    with begun(queue, surroundings) as workload:
         until_acknowledged(workload, 200)
         assert workload.finish(within=60) == []
         counts = workload.counts()
-    log_ends = final_read(plan)
+    log_ends = final_read(surroundings)
 
     sends = last_rows(journalled("sends"))
     assert len(sends) == counts.sent == counts.acknowledged > 0
@@ -94,8 +96,8 @@ def _placed(row: dict[str, object]) -> tuple[object, ...]:
     return tuple(row[name] for name in ("topic", "partition", "offset", "record_id", "key"))
 
 
-def test_the_settings_of_every_worker_are_recorded(plan: Plan) -> None:
-    workload = start(Queue(acks="1", linger_ms=7), plan)
+def test_the_settings_of_every_worker_are_recorded(surroundings: Surroundings) -> None:
+    workload = start(Queue(acks="1", linger_ms=7), surroundings)
     assert list(workload.clients) == ["producer 1", "producer 2", "consumer 3"]
     assert workload.clients["producer 2"]["acks"] == "1"
     assert workload.clients["producer 2"]["linger.ms"] == 7
@@ -104,15 +106,17 @@ def test_the_settings_of_every_worker_are_recorded(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("workload", [Queue(rate=1000, producers=3), Transactions(rate=1000, producers=3)])
-def test_the_rate_is_that_of_all_producers_together(workload: Workload, plan: Plan) -> None:
-    rates = [spec.rate for spec in workload.worker_specs(plan) if isinstance(spec, ProducerSpec | TransactorSpec)]
+def test_the_rate_is_that_of_all_producers_together(workload: Workload, surroundings: Surroundings) -> None:
+    rates = [
+        spec.rate for spec in workload.worker_specs(surroundings) if isinstance(spec, ProducerSpec | TransactorSpec)
+    ]
     assert rates == [pytest.approx(1000 / 3)] * 3
 
 
 @pytest.mark.parametrize("rate", [100, 5000])
-def test_producers_are_no_faster_than_the_rate(rate: int, plan: Plan, journalled: Journalled) -> None:
+def test_producers_are_no_faster_than_the_rate(rate: int, surroundings: Surroundings, journalled: Journalled) -> None:
     """Slower they may be: a starved machine makes them so."""
-    with begun(Queue(rate=rate, consumers=0), plan) as workload:
+    with begun(Queue(rate=rate, consumers=0), surroundings) as workload:
         until_acknowledged(workload, rate)
         workload.finish(within=60)
     invoked = journalled("sends").column("invoked_ns").to_numpy()
@@ -121,20 +125,22 @@ def test_producers_are_no_faster_than_the_rate(rate: int, plan: Plan, journalled
     assert len(last_rows(journalled("sends"))) <= rate * seconds + 2
 
 
-def test_kill_9_of_a_worker_leaves_a_readable_journal_and_is_reported(plan: Plan, journalled: Journalled) -> None:
-    with begun(Queue(rate=2000, producers=2), plan) as workload:
+def test_kill_9_of_a_worker_leaves_a_readable_journal_and_is_reported(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
+    with begun(Queue(rate=2000, producers=2), surroundings) as workload:
         until_acknowledged(workload, 500)
-        killed_at = plan.clock.now()
+        killed_at = surroundings.clock.now()
         os.kill(workload.workers[0].pid, signal.SIGKILL)
         wait_for(workload.deaths, "the death of producer 1", 60)
         notes = workload.finish(within=60)
     assert [note.startswith("producer 1 died (exit status -9)") for note in notes] == [True]
 
-    survived, closed = read_journal(journal_path(plan.journals, "sends", "1"), SENDS)
+    survived, closed = read_journal(journal_path(surroundings.journals, "sends", "1"), SENDS)
     assert not closed
     assert killed_at - max(survived.column("invoked_ns").to_pylist()) < 1e9
     # What the killed worker had sent after its last flush is in the log: beyond its journalled sequences.
-    final_read(plan)
+    final_read(surroundings)
     journalled_up_to = max(survived.column("sequence").to_pylist())
     reads = journalled("reads").to_pylist()
     mine = {sequence_of(r["record_id"]) for r in reads if r["phase"] == "final" and worker_of(r["record_id"]) == 1}
@@ -152,10 +158,12 @@ ENDS: dict[str, tuple[Callable[[Workers], object], float, bool]] = {
 
 @pytest.mark.parametrize(("end", "within", "partial"), ENDS.values(), ids=ENDS)
 def test_a_worker_that_ends_before_its_time_makes_the_run_partial_unless_the_scenario_killed_it(
-    end: Callable[[Workers], object], within: float, partial: bool, plan: Plan, tmp_path: Path
+    end: Callable[[Workers], object], within: float, partial: bool, surroundings: Surroundings, tmp_path: Path
 ) -> None:
     record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
-    with begun(Transactions(rate=400, producers=1, consumers=0), replace(plan, journals=record.journals)) as workload:
+    with begun(
+        Transactions(rate=400, producers=1, consumers=0), replace(surroundings, journals=record.journals)
+    ) as workload:
         until_acknowledged(workload, 50)
         end(workload)
         finish(record.file, workload, within)
@@ -165,8 +173,8 @@ def test_a_worker_that_ends_before_its_time_makes_the_run_partial_unless_the_sce
     assert record.file.partial is partial
 
 
-def test_a_producer_that_died_by_itself_is_not_replaced_as_if_it_had_been_killed(plan: Plan) -> None:
-    with begun(Transactions(rate=400, producers=1, consumers=0), plan) as workload:
+def test_a_producer_that_died_by_itself_is_not_replaced_as_if_it_had_been_killed(surroundings: Surroundings) -> None:
+    with begun(Transactions(rate=400, producers=1, consumers=0), surroundings) as workload:
         workload.workers[0].say("no command")
         workload.workers[0].wait(60)
         with pytest.raises(ClusterError, match=r"transactor 1 died \(exit status 1\)"):
@@ -175,8 +183,8 @@ def test_a_producer_that_died_by_itself_is_not_replaced_as_if_it_had_been_killed
         assert len(workload.workers) == 1
 
 
-def test_a_producer_that_was_replaced_too_often_is_not_killed(plan: Plan) -> None:
-    with begun(Transactions(rate=400, producers=1, consumers=0), plan) as workload:
+def test_a_producer_that_was_replaced_too_often_is_not_killed(surroundings: Surroundings) -> None:
+    with begun(Transactions(rate=400, producers=1, consumers=0), surroundings) as workload:
         (worker,) = workload.workers
         worker.spec = worker.spec.model_copy(update={"life": 255})
         with pytest.raises(ClusterError, match="transactor 1 was replaced 255 times"):
@@ -201,10 +209,10 @@ STUCK: dict[str, tuple[Callable[[Workers], object], list[str]]] = {
 
 @pytest.mark.parametrize(("stop", "unfinished"), STUCK.values(), ids=STUCK)
 def test_workers_that_did_not_finish_are_distinguished_from_other_notes(
-    stop: Callable[[Workers], object], unfinished: list[str], plan: Plan, tmp_path: Path
+    stop: Callable[[Workers], object], unfinished: list[str], surroundings: Surroundings, tmp_path: Path
 ) -> None:
     record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
-    with begun(Queue(rate=400, producers=1, consumers=1), replace(plan, journals=record.journals)) as workload:
+    with begun(Queue(rate=400, producers=1, consumers=1), replace(surroundings, journals=record.journals)) as workload:
         until_acknowledged(workload, 50)
         stop(workload)
         finish(record.file, workload, 2 if unfinished else 60)
@@ -213,25 +221,25 @@ def test_workers_that_did_not_finish_are_distinguished_from_other_notes(
     assert {*unfinished} <= {*record.file.notes}
 
 
-def test_a_group_that_never_gets_to_its_partitions_did_not_finish(plan: Plan) -> None:
+def test_a_group_that_never_gets_to_its_partitions_did_not_finish(surroundings: Surroundings) -> None:
     """Nobody answers at port 9: a member waits for its group for ever."""
-    nowhere = replace(plan, bootstrap="127.0.0.1:9")
+    nowhere = replace(surroundings, bootstrap="127.0.0.1:9")
     with begun(Queue(rate=1, producers=1, consumers=1, consume="group"), nowhere) as workload:
         workload.finish(within=1)
     assert workload.unfinished == ["consumer 2: did not reach the end of the log in time"]
 
 
-def test_a_ctrl_c_does_not_reach_a_worker(plan: Plan) -> None:
-    with begun(Queue(rate=1000, producers=1, consumers=0), plan) as workload:
+def test_a_ctrl_c_does_not_reach_a_worker(surroundings: Surroundings) -> None:
+    with begun(Queue(rate=1000, producers=1, consumers=0), surroundings) as workload:
         until_acknowledged(workload, 100)
         os.kill(workload.workers[0].pid, signal.SIGINT)
-        interrupted_at = plan.clock.now()
+        interrupted_at = surroundings.clock.now()
         wait_for(lambda: workload.acknowledged_since(interrupted_at), "acknowledgements after a Ctrl-C", 60)
         assert workload.finish(within=60) == []
 
 
-def test_leaving_a_workload_ends_every_process(plan: Plan) -> None:
-    with begun(Queue(rate=100), plan) as workload:
+def test_leaving_a_workload_ends_every_process(surroundings: Surroundings) -> None:
+    with begun(Queue(rate=100), surroundings) as workload:
         processes = [psutil.Process(worker.pid) for worker in workload.workers]
     assert not any(process.is_running() for process in processes)
 
@@ -241,19 +249,21 @@ import sys
 from pathlib import Path
 from typing import Any
 from harness.core.clock import Clock
-from workloads.workload import Plan, start
+from workloads.workload import Surroundings, start
 from workloads.queue import Queue
 bootstrap, topic, journals = sys.argv[1:]
-with start(Queue(rate=500), Plan(bootstrap, {topic: 4}, Path(journals), Clock.start(), 1)) as workload:
+with start(Queue(rate=500), Surroundings(bootstrap, {topic: 4}, Path(journals), Clock.start(), 1)) as workload:
     workload.begin()
     print(*(worker.pid for worker in workload.workers), flush=True)
     sys.stdin.read()
 """
 
 
-def test_workers_end_by_themselves_when_the_harness_vanishes(plan: Plan, journalled: Journalled) -> None:
-    (topic,) = plan.topics
-    command = [sys.executable, "-c", HARNESS, plan.bootstrap, topic, str(plan.journals)]
+def test_workers_end_by_themselves_when_the_harness_vanishes(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
+    (topic,) = surroundings.topics
+    command = [sys.executable, "-c", HARNESS, surroundings.bootstrap, topic, str(surroundings.journals)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as harness:
         assert harness.stdout is not None
         workers = [psutil.Process(int(pid)) for pid in harness.stdout.readline().split()]
@@ -261,15 +271,17 @@ def test_workers_end_by_themselves_when_the_harness_vanishes(plan: Plan, journal
         harness.kill()
     _, alive = psutil.wait_procs(workers, timeout=60)
     assert alive == []
-    assert all(read_journal(path, SENDS)[1] for path in plan.journals.glob("sends.*.arrows"))
+    assert all(read_journal(path, SENDS)[1] for path in surroundings.journals.glob("sends.*.arrows"))
     assert journalled("sends").num_rows > 0
 
 
 def test_records_in_flight_are_journalled_while_they_are_and_stay_indeterminate(
-    plan: Plan, journalled: Journalled
+    surroundings: Surroundings, journalled: Journalled
 ) -> None:
     """Port 9 answers nobody: nothing is ever acknowledged."""
-    nowhere = Plan("127.0.0.1:9", plan.topics, plan.journals, plan.clock, plan.seed)
+    nowhere = Surroundings(
+        "127.0.0.1:9", surroundings.topics, surroundings.journals, surroundings.clock, surroundings.seed
+    )
     queue = Queue(rate=100, producers=1, consumers=0)
     with begun(queue, nowhere) as workload:
         wait_for(workload.counts, "50 sent", 60, good=lambda counts: counts.sent >= 50)
@@ -283,8 +295,10 @@ def test_records_in_flight_are_journalled_while_they_are_and_stay_indeterminate(
     assert {row["completed_ns"] for row in rows.values()} == {None}
 
 
-def test_records_that_time_out_are_indeterminate_and_say_so(plan: Plan, journalled: Journalled) -> None:
-    nowhere = Plan("127.0.0.1:9", plan.topics, plan.journals, plan.clock, plan.seed)
+def test_records_that_time_out_are_indeterminate_and_say_so(surroundings: Surroundings, journalled: Journalled) -> None:
+    nowhere = Surroundings(
+        "127.0.0.1:9", surroundings.topics, surroundings.journals, surroundings.clock, surroundings.seed
+    )
     with begun(Queue(rate=100, producers=1, consumers=0, delivery_timeout_ms=600), nowhere) as workload:
         wait_for(workload.counts, "20 indeterminate", 60, good=lambda counts: counts.indeterminate >= 20)
         assert workload.finish(within=60) == []
@@ -293,31 +307,37 @@ def test_records_that_time_out_are_indeterminate_and_say_so(plan: Plan, journall
 
 
 def test_workers_stand_by_until_they_begin_and_one_that_dies_meanwhile_is_reported(
-    plan: Plan, journalled: Journalled
+    surroundings: Surroundings, journalled: Journalled
 ) -> None:
-    with start(Queue(rate=1000, producers=1, consumers=0), plan) as workload:
+    with start(Queue(rate=1000, producers=1, consumers=0), surroundings) as workload:
         time.sleep(1)
-        assert (workload.workers[0].report, list(plan.journals.glob("*.arrows"))) == (None, [])
+        assert (workload.workers[0].report, list(surroundings.journals.glob("*.arrows"))) == (None, [])
         workload.begin()
         until_acknowledged(workload, 100)
         assert workload.finish(within=60) == []
-    with start(Queue(producers=2, consumers=0), plan) as workload:
+    with start(Queue(producers=2, consumers=0), surroundings) as workload:
         psutil.Process(workload.workers[1].pid).kill()
         with pytest.raises(ClusterError, match="a worker did not start: producer 2 died"):
             workload.begin()
     assert not any(worker.running for worker in workload.workers)
 
 
-def test_a_worker_that_cannot_start_is_an_error_that_says_why(plan: Plan) -> None:
-    elsewhere = Plan(plan.bootstrap, plan.topics, plan.journals / "missing", plan.clock, plan.seed)
+def test_a_worker_that_cannot_start_is_an_error_that_says_why(surroundings: Surroundings) -> None:
+    elsewhere = Surroundings(
+        surroundings.bootstrap,
+        surroundings.topics,
+        surroundings.journals / "missing",
+        surroundings.clock,
+        surroundings.seed,
+    )
     elsewhere.journals.mkdir()
     (elsewhere.journals / "sends.1.arrows").mkdir()
     with pytest.raises(ClusterError, match="producer 1 died"), begun(Queue(consumers=0), elsewhere):
         raise AssertionError("it started")
 
 
-def test_acks_0_acknowledges_nothing(plan: Plan) -> None:
-    with begun(Queue(rate=1000, producers=1, consumers=0, acks="0"), plan) as workload:
+def test_acks_0_acknowledges_nothing(surroundings: Surroundings) -> None:
+    with begun(Queue(rate=1000, producers=1, consumers=0, acks="0"), surroundings) as workload:
         wait_for(workload.counts, "100 indeterminate", 60, good=lambda counts: counts.indeterminate >= 100)
         assert workload.finish(within=60) == []
         counts = workload.counts()
@@ -325,8 +345,8 @@ def test_acks_0_acknowledges_nothing(plan: Plan) -> None:
     assert counts.indeterminate == counts.sent
 
 
-def test_finish_with_acks_0_waits_for_records_that_brokers_may_still_append(plan: Plan) -> None:
-    with begun(Queue(rate=1000, producers=1, consumers=1, acks="0"), plan) as workload:
+def test_finish_with_acks_0_waits_for_records_that_brokers_may_still_append(surroundings: Surroundings) -> None:
+    with begun(Queue(rate=1000, producers=1, consumers=1, acks="0"), surroundings) as workload:
         wait_for(workload.counts, "100 indeterminate", 60, good=lambda counts: counts.indeterminate >= 100)
         (waits,) = {worker.spec.append_delay_s for worker in workload.workers if worker.spec.writes}
         began = time.monotonic()
@@ -334,17 +354,17 @@ def test_finish_with_acks_0_waits_for_records_that_brokers_may_still_append(plan
         assert time.monotonic() - began >= waits > 0
 
 
-def test_with_other_acks_nothing_is_on_its_way_that_nobody_answers_for(plan: Plan) -> None:
-    with begun(Queue(rate=1000, producers=1, consumers=1, acks="1"), plan) as workload:
+def test_with_other_acks_nothing_is_on_its_way_that_nobody_answers_for(surroundings: Surroundings) -> None:
+    with begun(Queue(rate=1000, producers=1, consumers=1, acks="1"), surroundings) as workload:
         assert {worker.spec.append_delay_s for worker in workload.workers} == {0.0}
 
 
 def test_a_consumer_whose_position_is_gone_seeks_to_the_log_start_and_says_so(
-    plan: Plan, journalled: Journalled
+    surroundings: Surroundings, journalled: Journalled
 ) -> None:
     """The mock cluster keeps at most 5 MiB of a partition: records that a stopped consumer has not read are deleted."""
     queue = Queue(producers=1, consumers=1, record_size=100_000, rate=1500, batch_size=1_000_000)
-    with begun(queue, plan) as workload:
+    with begun(queue, surroundings) as workload:
         wait_for(workload.counts, "records read", 60, good=lambda counts: counts.read > 0)
         consumer = psutil.Process(workload.workers[1].pid)
         consumer.suspend()
@@ -357,8 +377,8 @@ def test_a_consumer_whose_position_is_gone_seeks_to_the_log_start_and_says_so(
     assert events.count(("seek", None)) == events.count(("error", "_AUTO_OFFSET_RESET")) > 0
 
 
-def test_a_group_records_its_assignments_ends_and_commits(plan: Plan, journalled: Journalled) -> None:
-    with begun(Queue(rate=500, producers=1, consumers=2, consume="group"), plan) as workload:
+def test_a_group_records_its_assignments_ends_and_commits(surroundings: Surroundings, journalled: Journalled) -> None:
+    with begun(Queue(rate=500, producers=1, consumers=2, consume="group"), surroundings) as workload:
         wait_for(workload.counts, "records read", 30, good=lambda counts: counts.read > 200)
         # Told of a consumer that keeps up: another may finish before it is.
         ended = partial(_events, journalled, "end-of-partition")

@@ -18,7 +18,7 @@ from harness.run.timeline import Stage
 from harness.scenario.model import Scenario
 from workloads.clients.settings import Config
 from workloads.readback.last_stable import Ends, await_stable, watch
-from workloads.workload import Plan
+from workloads.workload import Surroundings
 
 Journalled = Callable[[str], pa.Table]
 
@@ -39,9 +39,11 @@ def events(journalled: Journalled) -> set[tuple]:
     return {(row["event"], row["topic"], row["partition"], row["offset"]) for row in rows}
 
 
-def test_it_waits_until_every_log_is_stable_and_tells_the_last_word(plan: Plan, journalled: Journalled) -> None:
+def test_it_waits_until_every_log_is_stable_and_tells_the_last_word(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
     open_, over = ({("t", 0): 3, ("t", 1): 5}, {("t", 0): 7, ("t", 1): 5}), ({("t", 0): 8, ("t", 1): 5},) * 2
-    assert watch(answers(open_, over), [("t", 0), ("t", 1)], plan.journals, plan.clock, within=60) == []
+    assert watch(answers(open_, over), [("t", 0), ("t", 1)], surroundings.journals, surroundings.clock, within=60) == []
     assert events(journalled) == {
         ("last-stable", "t", 0, 8),
         ("high-watermark", "t", 0, 8),
@@ -50,50 +52,63 @@ def test_it_waits_until_every_log_is_stable_and_tells_the_last_word(plan: Plan, 
     }
 
 
-def test_a_log_that_is_not_stable_in_time_is_reported_as_it_is(plan: Plan, journalled: Journalled) -> None:
+def test_a_log_that_is_not_stable_in_time_is_reported_as_it_is(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
     open_ = ({("t", 0): 3}, {("t", 0): 7})
-    assert watch(answers(open_), [("t", 0)], plan.journals, plan.clock, within=0) == [("t", 0)]
+    assert watch(answers(open_), [("t", 0)], surroundings.journals, surroundings.clock, within=0) == [("t", 0)]
     assert events(journalled) == {("last-stable", "t", 0, 3), ("high-watermark", "t", 0, 7)}
 
 
 @pytest.mark.parametrize("missing", [({}, {("t", 0): 7}), ({("t", 0): 7}, {}), ({}, {})])
 def test_a_partition_that_somebody_does_not_tell_of_is_asked_again(
-    missing: tuple[Ends, Ends], plan: Plan, journalled: Journalled
+    missing: tuple[Ends, Ends], surroundings: Surroundings, journalled: Journalled
 ) -> None:
     told = ({("t", 0): 7}, {("t", 0): 7})
-    assert watch(answers(missing, told), [("t", 0)], plan.journals, plan.clock, within=60) == []
+    assert watch(answers(missing, told), [("t", 0)], surroundings.journals, surroundings.clock, within=60) == []
     assert events(journalled) == {("last-stable", "t", 0, 7), ("high-watermark", "t", 0, 7)}
 
 
 @pytest.mark.parametrize("missing", [({}, {("t", 0): 7}), ({("t", 0): 7}, {}), ({}, {})])
-def test_a_log_that_is_not_reported_in_time_is_not_known_to_be_stable(missing: tuple[Ends, Ends], plan: Plan) -> None:
-    assert watch(answers(missing), [("t", 0)], plan.journals, plan.clock, within=0) == [("t", 0)]
+def test_a_log_that_is_not_reported_in_time_is_not_known_to_be_stable(
+    missing: tuple[Ends, Ends], surroundings: Surroundings
+) -> None:
+    assert watch(answers(missing), [("t", 0)], surroundings.journals, surroundings.clock, within=0) == [("t", 0)]
 
 
-def test_the_leaders_are_asked_for_both_ends(plan: Plan, journalled: Journalled) -> None:
-    assert await_stable(plan.bootstrap, plan.topics, plan.journals, plan.clock, within=60) == []
-    (topic,) = plan.topics
-    ends = {(event, topic, p, 0) for event in ("last-stable", "high-watermark") for p in range(plan.topics[topic])}
+def test_the_leaders_are_asked_for_both_ends(surroundings: Surroundings, journalled: Journalled) -> None:
+    assert (
+        await_stable(surroundings.bootstrap, surroundings.topics, surroundings.journals, surroundings.clock, within=60)
+        == []
+    )
+    (topic,) = surroundings.topics
+    ends = {
+        (event, topic, p, 0) for event in ("last-stable", "high-watermark") for p in range(surroundings.topics[topic])
+    }
     assert events(journalled) == ends
 
 
-def test_without_a_client_no_log_is_known_to_be_stable(plan: Plan, journalled: Journalled) -> None:
+def test_without_a_client_no_log_is_known_to_be_stable(surroundings: Surroundings, journalled: Journalled) -> None:
     def unavailable(_: Config) -> AdminClient:
         raise KafkaException(KafkaError(KafkaError._CRIT_SYS_RESOURCE, "no thread to be had"))
 
-    (topic,) = plan.topics
-    unstable = await_stable(plan.bootstrap, plan.topics, plan.journals, plan.clock, 60, unavailable)
-    assert unstable == [(topic, partition) for partition in range(plan.topics[topic])]
+    (topic,) = surroundings.topics
+    unstable = await_stable(
+        surroundings.bootstrap, surroundings.topics, surroundings.journals, surroundings.clock, 60, unavailable
+    )
+    assert unstable == [(topic, partition) for partition in range(surroundings.topics[topic])]
     assert journalled("positions").num_rows == 0
 
 
 @pytest.mark.parametrize("beyond", [0, 1])
-def test_a_run_names_the_logs_whose_stability_nobody_reported(beyond: int, plan: Plan, tmp_path: Path) -> None:
+def test_a_run_names_the_logs_whose_stability_nobody_reported(
+    beyond: int, surroundings: Surroundings, tmp_path: Path
+) -> None:
     record = new_run(Scenario(name="a/story"), 7, tmp_path / "store")
-    cluster: Any = SimpleNamespace(bootstrap=plan.bootstrap)
+    cluster: Any = SimpleNamespace(bootstrap=surroundings.bootstrap)
     nobody: Any = None
-    (topic,) = plan.topics
-    partitions = plan.topics[topic]
+    (topic,) = surroundings.topics
+    partitions = surroundings.topics[topic]
     stage = Stage(record, cluster, nobody, nobody, nobody, nobody, nobody)
     settle(stage, {topic: partitions + beyond}, within=0 if beyond else 60)
     record.release()

@@ -22,7 +22,7 @@ from workloads.clients.specs import TransactorSpec
 from workloads.clients.transacting import Transacting
 from workloads.clients.transaction_errors import RULES, Action, after, outcome
 from workloads.transactions import Transactions
-from workloads.workload import Plan, start
+from workloads.workload import Surroundings, start
 
 Journalled = Callable[[str], pa.Table]
 
@@ -31,8 +31,10 @@ def last_rows(table: pa.Table, key: str) -> list[dict]:
     return list({(row["worker"], row[key]): row for row in table.to_pylist()}.values())
 
 
-def test_every_transaction_ends_as_intended_and_its_records_say_which_it_is(plan: Plan, journalled: Journalled) -> None:
-    with begun(Transactions(rate=600, records=6, aborted=0.3, consumers=0), plan) as workload:
+def test_every_transaction_ends_as_intended_and_its_records_say_which_it_is(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
+    with begun(Transactions(rate=600, records=6, aborted=0.3, consumers=0), surroundings) as workload:
         wait_for(workload.counts, "300 acknowledged", 30, good=lambda counts: counts.acknowledged >= 300)
         assert workload.finish(within=60) == []
     transactions = last_rows(journalled("transactions"), "transaction")
@@ -48,27 +50,29 @@ def test_every_transaction_ends_as_intended_and_its_records_say_which_it_is(plan
     assert len(spread) > 3 * len(sizes), "several partitions to a transaction"
 
 
-def test_readers_of_both_isolation_levels_stand_side_by_side(plan: Plan) -> None:
-    workload = start(Transactions(consumers=2), plan)
+def test_readers_of_both_isolation_levels_stand_side_by_side(surroundings: Surroundings) -> None:
+    workload = start(Transactions(consumers=2), surroundings)
     levels = [config.get("isolation.level") for name, config in workload.clients.items() if name.startswith("consumer")]
     assert levels == ["read_committed", "read_uncommitted"] * 2
     ids = [config["transactional.id"] for name, config in workload.clients.items() if name.startswith("transactor")]
     assert len(set(ids)) == 2
 
 
-def test_a_killed_producer_is_replaced_and_its_numbers_are_never_used_again(plan: Plan, journalled: Journalled) -> None:
-    with begun(Transactions(rate=400, producers=1, consumers=0), plan) as workload:
+def test_a_killed_producer_is_replaced_and_its_numbers_are_never_used_again(
+    surroundings: Surroundings, journalled: Journalled
+) -> None:
+    with begun(Transactions(rate=400, producers=1, consumers=0), surroundings) as workload:
         wait_for(workload.counts, "100 acknowledged", 30, good=lambda counts: counts.acknowledged >= 100)
         (first,) = workload.workers
         assert "killed process" in workload.replace(1)
         assert not psutil.pid_exists(first.pid)
-        replaced_at = plan.clock.now()
+        replaced_at = surroundings.clock.now()
         wait_for(lambda: workload.acknowledged_since(replaced_at), "the replacement's acknowledgements", 60)
         assert workload.deaths() == []
         with pytest.raises(ClusterError, match="no producer 7"):
             workload.replace(7)
         assert workload.finish(within=60) == []
-    assert not read_journal(journal_path(plan.journals, "sends", "1"), SENDS)[1]
+    assert not read_journal(journal_path(surroundings.journals, "sends", "1"), SENDS)[1]
     rows = journalled("transactions").to_pylist()
     assert {row["incarnation"] for row in rows} == {0, 100}
     numbers = {life: {r["transaction"] for r in rows if r["incarnation"] == life} for life in (0, 100)}
@@ -156,23 +160,23 @@ class Scripted:
     ids=str,
 )
 def test_each_error_of_a_transaction_has_its_own_next_call(
-    errors: dict, aborted: float, says: list[str], expected: tuple, plan: Plan, journalled: Journalled
+    errors: dict, aborted: float, says: list[str], expected: tuple, surroundings: Surroundings, journalled: Journalled
 ) -> None:
     workload = Transactions(rate=None, records=3, aborted=aborted, producers=1, consumers=0)
-    (spec,) = workload.worker_specs(plan)
+    (spec,) = workload.worker_specs(surroundings)
     assert isinstance(spec, TransactorSpec)
     said: list[str] = []
     script = {call: [error(kind) for kind in kinds] for call, kinds in errors.items()}
     with (
-        Journal(journal_path(plan.journals, "sends", "1"), SENDS) as sends_journal,
-        Journal(journal_path(plan.journals, "transactions", "1"), TRANSACTIONS) as transactions_journal,
+        Journal(journal_path(surroundings.journals, "sends", "1"), SENDS) as sends_journal,
+        Journal(journal_path(surroundings.journals, "transactions", "1"), TRANSACTIONS) as transactions_journal,
     ):
-        sends = SendRecorder(sends_journal, 1, "all", plan.partitions, [])
+        sends = SendRecorder(sends_journal, 1, "all", surroundings.partitions, [])
         transacting = Transacting(
             spec,
             sends,
             TransactionRecorder(transactions_journal, 1),
-            plan.clock,
+            surroundings.clock,
             lambda config: Scripted(config, said, script),  # type: ignore[arg-type, return-value]
         )
         for _ in range(30):

@@ -17,7 +17,7 @@ from workloads.clients.specs import ConsumerSpec
 from workloads.loop import Commands, run
 from workloads.processes import Workers
 from workloads.protocol import Report, Spec, WriterSpec
-from workloads.workload import Contradiction, Plan, Workload, WorkloadStep
+from workloads.workload import Contradiction, Surroundings, Workload, WorkloadStep
 
 
 class Tickle(WorkloadStep):
@@ -47,17 +47,22 @@ class Toy(Workload):
     kind: Literal["toy"] = "toy"
     producers: int = 1
 
-    def worker_specs(self, plan: Plan) -> list[Spec]:
-        config = producer_config(self, plan.bootstrap, "toy", self.record_size)
+    def worker_specs(self, surroundings: Surroundings) -> list[Spec]:
+        config = producer_config(self, surroundings.bootstrap, "toy", self.record_size)
         return [
             TickerSpec(
-                worker=1, config=config, rate=1, record_size=self.record_size, seed=plan.seed, **plan.of_every_spec
+                worker=1,
+                config=config,
+                rate=1,
+                record_size=self.record_size,
+                seed=surroundings.seed,
+                **surroundings.of_every_spec,
             ),
             ConsumerSpec(
                 worker=2,
-                config=consumer_config(self, plan.bootstrap, "toy-reader", plan.group),
+                config=consumer_config(self, surroundings.bootstrap, "toy-reader", surroundings.group),
                 grouped=False,
-                **plan.of_every_spec,
+                **surroundings.of_every_spec,
             ),
         ]
 

@@ -13,7 +13,7 @@ from tests.workloads.begun import begun
 from tests.workloads.toy import Toy
 from workloads.catalogue import WORKLOADS
 from workloads.processes import Workers
-from workloads.workload import Plan, WorkloadStep
+from workloads.workload import Surroundings, WorkloadStep
 
 ENOUGH = 5
 
@@ -32,9 +32,9 @@ def main() -> None:
 
     scenario, bootstrap, topic, journals = sys.argv[1:]
     loaded = load(Path(scenario))
-    plan = Plan(bootstrap, {topic: 1}, Path(journals), Clock.start(), seed=1)
+    surroundings = Surroundings(bootstrap, {topic: 1}, Path(journals), Clock.start(), seed=1)
     done = []
-    with begun(loaded.workload, plan) as workers:
+    with begun(loaded.workload, surroundings) as workers:
         for step in loaded.timeline:
             assert isinstance(step, WorkloadStep)
             go_on(workers)
