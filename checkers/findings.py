@@ -102,7 +102,7 @@ def grouped(found: Iterable[Records], faults: Sequence[Row]) -> list[list[Record
     """Records with a decision, grouped by the event that took them."""
     every = list(found)
     taken = [one for one in every if one.event is not None]
-    untaken = _by_place(one for one in every if one.event is None)
+    untaken = _by_offsets(one for one in every if one.event is None)
     untaken.sort(key=lambda group: (min(map(_badness, group)), -sum(one.range.count for one in group)))
     apart, rest = untaken[:MOST_UNKNOWN], untaken[MOST_UNKNOWN:]
     return [*_by_event(taken, faults), *apart, *([[one for group in rest for one in group]] if rest else [])]
@@ -133,15 +133,15 @@ def _event_key(event: LossEvent, faults: Sequence[Row]) -> object:
     return CauseOf.ELECTION, tuple(active(faults, event.at_ns)) or event.leader
 
 
-def _by_place(untaken: Iterable[Records]) -> list[list[Records]]:
+def _by_offsets(untaken: Iterable[Records]) -> list[list[Records]]:
     """Groups records without a known event: those with overlapping offsets together, those without offsets together;
     holes are separate."""
     groups: list[list[Records]] = []
 
-    def place(one: Records) -> tuple[Partition, bool, bool]:
+    def log_and_kind(one: Records) -> tuple[Partition, bool, bool]:
         return one.range.of, one.range.hole, one.range.first_offset is None
 
-    for _, some in groupby(sorted(untaken, key=lambda one: (place(one), _first(one.range))), place):
+    for _, some in groupby(sorted(untaken, key=lambda one: (log_and_kind(one), _first(one.range))), log_and_kind):
         end: int | None = None
         for one in some:
             if end is None or _first(one.range) > end:

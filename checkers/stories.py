@@ -95,8 +95,8 @@ def _final_log(archive: Archive, of: Partition) -> tuple[pa.Table, Holes]:
     epoch, offset = epoch[order], offset[order]
     each, begun = np.unique(epoch, return_index=True)
     ended = np.append(begun, len(epoch))[1:] - 1
-    place = {"topic": pa.repeat(of[0], len(each)), "partition": pa.repeat(of[1], len(each))}
-    epochs = pa.table({**place, "leader_epoch": each, "first": offset[begun], "last": offset[ended]})
+    partition = {"topic": pa.repeat(of[0], len(each)), "partition": pa.repeat(of[1], len(each))}
+    epochs = pa.table({**partition, "leader_epoch": each, "first": offset[begun], "last": offset[ended]})
     if sparse(archive) or of not in archive.ends or not archive.ends[of]["complete"]:
         return epochs, {}
     apart = np.flatnonzero((np.diff(epoch) == 0) & (np.diff(offset) > 1))

@@ -83,15 +83,15 @@ def learned_starts_in(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     waiting: set[tuple[Any, ...]] = set()
     found = []
     for (*of, at_ns), same_time in groupby(sorted(rows, key=_when), key=_when):
-        at_once, place = list(same_time), tuple(of)
+        at_once, reader = list(same_time), tuple(of)
         ends = [row for row in at_once if row.get("event") in ENDS_INTERVAL]
         arrived = [row["offset"] for row in at_once if row.get("event") not in ENDS_INTERVAL]
-        if arrived and not ends and place in waiting:
+        if arrived and not ends and reader in waiting:
             found.append({**dict(zip(READER, of, strict=True)), "at_ns": at_ns, "offset": min(arrived)})
         if arrived or ends:
-            waiting.discard(place)
+            waiting.discard(reader)
         if ends and not arrived and all(_is_unknown_start(row) for row in ends):
-            waiting.add(place)
+            waiting.add(reader)
     return found
 
 

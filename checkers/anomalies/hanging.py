@@ -24,8 +24,8 @@ from harness.history.stored_run import StoredRun
 TIMEOUT_MS = 60_000
 #: Later than any time of a history.
 _NEVER = 1 << 62
-#: The place of no transaction: before all.
-_NOWHERE = (-1, 0)
+#: Where no transaction is in the order: before all.
+_BEFORE = (-1, 0)
 _TRANSACTION = ["worker", "incarnation", "transaction"]
 #: The same as values.
 _Transaction = tuple[int, int, int]
@@ -209,7 +209,7 @@ class _Log:
         its = producer.transactions.get(_of(send))
         if its is None or (its["ending_ns"] is None and self.stored.file.partial):
             return None
-        if not copy and producer.ended_above > _place(its):
+        if not copy and producer.ended_above > _order(its):
             return True
         acknowledged = [send["completed_ns"]] if answered else []
         known = self.read_ns.get(send["record_id"]), self.passed_ns
@@ -258,23 +258,23 @@ class _Producer:
 
     @cached_property
     def ended_above(self) -> tuple[int, int]:
-        """The place of the last transaction that was ended above the last stable offset. Such an end ends whatever this
+        """The order of the last transaction that was ended above the last stable offset. Such an end ends whatever this
         producer id began below it (ProducerAppendInfo)."""
         ended = (self.transactions[of] for of in self.above if of in self.transactions)
         after = (row for row in ended if _ended(row) and self.above[_of(row)] < row["ending_ns"])
-        return max((_place(row) for row in after if not self.may_have_ended(row, row["ending_ns"])), default=_NOWHERE)
+        return max((_order(row) for row in after if not self.may_have_ended(row, row["ending_ns"])), default=_BEFORE)
 
     def ended_below(self, its: Row, sequence: int) -> bool:
         """Whether the marker that ended this transaction as it was asked for stands below the last stable offset, and
         the transaction's record of this sequence can have come behind it. (Not behind one that was sent later: leaders
         keep a producer's order. Nor behind a later transaction, which may have a later epoch.)"""
-        if not (_ended(its) and self.below.get(_of(its), sequence) < sequence and self._last_below <= _place(its)):
+        if not (_ended(its) and self.below.get(_of(its), sequence) < sequence and self._last_below <= _order(its)):
             return False
         return not self.may_have_ended(its, its["ending_ns"])
 
     @cached_property
     def _last_below(self) -> tuple[int, int]:
-        return max((_place(self.transactions[of]) for of in self.below if of in self.transactions), default=_NOWHERE)
+        return max((_order(self.transactions[of]) for of in self.below if of in self.transactions), default=_BEFORE)
 
     def may_have_ended(self, its: Row, by_ns: int) -> bool:
         """Whether this transaction may have ended by then without its own request: its timeout was over, or a request
@@ -291,7 +291,7 @@ class _Producer:
         """By incarnation: when its transactions began, in order; and from when on a fault may have made its producer
         send the request for the end of one of those again, so that one of both came late."""
         found: dict[int, tuple[list[int], list[int]]] = {}
-        for row in sorted(self.transactions.values(), key=_place):
+        for row in sorted(self.transactions.values(), key=_order):
             if row["ending_ns"] is not None:
                 began, late = found.setdefault(row["incarnation"], ([], []))
                 began.append(row["began_ns"])
@@ -322,8 +322,8 @@ def _of(row: Row) -> _Transaction:
     return row["worker"], row["incarnation"], row["transaction"]
 
 
-def _place(row: Row) -> tuple[int, int]:
-    """Its place among the transactions of its producer."""
+def _order(row: Row) -> tuple[int, int]:
+    """Where it is in the order of its producer's transactions."""
     return row["incarnation"], row["began_ns"]
 
 

@@ -139,10 +139,10 @@ def _doubted(history: History, found: DataFrame) -> DataFrame:
     reader's poll. A jump at the start of that poll (``on_arrival``) is legal then."""
     if not history.moved_unseen:
         return found
-    place = ["reader", *PARTITION, "at_ns", "poll"]
+    of_poll = ["reader", *PARTITION, "at_ns", "poll"]
     may_have = history.table("positions").where(f"event = '{PositionEvent.MAY_HAVE_MOVED}'")
-    moved = may_have.selectExpr(*place, "true as moved").distinct()
-    return found.join(moved, on=place, how="left").withColumn(
+    moved = may_have.selectExpr(*of_poll, "true as moved").distinct()
+    return found.join(moved, on=of_poll, how="left").withColumn(
         "may_have_moved", F.expr("coalesce(moved, false) and on_arrival")
     )
 
@@ -279,12 +279,12 @@ def _with_epoch(history: History, gaps: DataFrame) -> DataFrame:
     all deliveries have the same."""
     if "leader_epoch" in history.same("reads"):
         return gaps.withColumn("epoch", F.expr("int(null)"))
-    place = ["topic", "partition", "reader", "at_ns", "poll"]
-    ends = F.broadcast(gaps.select(*place, "passed_to").distinct())
+    of_poll = ["topic", "partition", "reader", "at_ns", "poll"]
+    ends = F.broadcast(gaps.select(*of_poll, "passed_to").distinct())
     given = delivered(history).where("leader_epoch >= 0").withColumnRenamed("offset", "passed_to")
-    at_ends = given.join(ends, on=[*place, "passed_to"], how="left_semi")
-    epochs = at_ends.groupBy(*place, "passed_to").agg(F.min("leader_epoch").alias("epoch"))
-    return gaps.join(epochs, on=[*place, "passed_to"], how="left").select(*gaps.columns, "epoch")
+    at_ends = given.join(ends, on=[*of_poll, "passed_to"], how="left_semi")
+    epochs = at_ends.groupBy(*of_poll, "passed_to").agg(F.min("leader_epoch").alias("epoch"))
+    return gaps.join(epochs, on=[*of_poll, "passed_to"], how="left").select(*gaps.columns, "epoch")
 
 
 def _acknowledged_in_vain(history: History) -> DataFrame | None:

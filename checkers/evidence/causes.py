@@ -18,7 +18,7 @@ from checkers.evidence.record_ranges import (
     bucket_width,
     claims,
     joined,
-    place_of,
+    order_of,
     reattributed,
     record_ranges,
 )
@@ -96,7 +96,7 @@ def terms_led(history: "History") -> dict[Partition, list[LeaderTerm]]:
 
 def biggest(found: Iterable[RecordRange]) -> list[RecordRange]:
     """At most MOST_RUNS of these ranges, in the order of ``worst_and_biggest``."""
-    return sorted(found, key=lambda one: (*worst_and_biggest(one), *place_of(one)))[:MOST_RUNS]
+    return sorted(found, key=lambda one: (*worst_and_biggest(one), *order_of(one)))[:MOST_RUNS]
 
 
 def worst_and_biggest(one: RecordRange) -> tuple[int, bool, int]:

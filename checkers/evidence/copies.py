@@ -119,8 +119,8 @@ def without_late_copies(
     if not any(one.standing is Standing.PERMITTED for one in ranges):
         return [*ranges]
     each = [_late_offsets(history, anomaly, stored, one) for one in _each_possible(history, known)]
-    wrong = {of: reduce(np.intersect1d, (late.get(of, _NOWHERE) for late, _ in each)) for of in each[0][0]}
-    perhaps = _in_order({of: [part.get(of, _NOWHERE) for late in each for part in late] for of in each[0][0]})
+    wrong = {of: reduce(np.intersect1d, (late.get(of, _NO_OFFSETS) for late, _ in each)) for of in each[0][0]}
+    perhaps = _in_order({of: [part.get(of, _NO_OFFSETS) for late in each for part in late] for of in each[0][0]})
     forbidden = violation(anomaly, known.configuration)
 
     def ruled(one: RecordRange) -> RecordRange:
@@ -146,14 +146,14 @@ def _each_possible(history: History, known: Evidence) -> list[Evidence]:
     ]
 
 
-#: The place of records whose acknowledgement had no offset: one late copy among them counts for all.
+#: The offset of records whose acknowledgement had none: one late copy among them counts for all.
 _UNKNOWN = -1
-_NOWHERE = np.empty(0, np.int64)
+_NO_OFFSETS = np.empty(0, np.int64)
 
-_Places = dict[Partition, npt.NDArray[np.int64]]
+_ByPartition = dict[Partition, npt.NDArray[np.int64]]
 
 
-def _has_any(one: RecordRange, offsets: _Places) -> bool:
+def _has_any(one: RecordRange, offsets: _ByPartition) -> bool:
     first, last = one.first_offset, one.last_offset
     if one.of not in offsets:
         return False
@@ -162,7 +162,9 @@ def _has_any(one: RecordRange, offsets: _Places) -> bool:
     return bool(np.diff(np.searchsorted(offsets[one.of], [first, last + 1])).any())
 
 
-def _late_offsets(history: History, anomaly: Anomaly, stored: StoredRows, known: Evidence) -> tuple[_Places, _Places]:
+def _late_offsets(
+    history: History, anomaly: Anomaly, stored: StoredRows, known: Evidence
+) -> tuple[_ByPartition, _ByPartition]:
     """The offsets of an anomaly's records of which the copy in the final log is late: its leader epoch began after
     their acknowledgement, or (REAL_TIME_ORDER) it stands behind a record that was sent after that. First those of which
     no fault may have held that copy back, then the others; by partition, in order. (What a later incarnation handed
@@ -192,7 +194,7 @@ def _late_offsets(history: History, anomaly: Anomaly, stored: StoredRows, known:
     return _in_order(wrong), _in_order(perhaps)
 
 
-def _in_order(parts: Mapping[Partition, Sequence[Times]]) -> _Places:
+def _in_order(parts: Mapping[Partition, Sequence[Times]]) -> _ByPartition:
     return {of: np.sort(np.concatenate(each)) for of, each in parts.items()}
 
 

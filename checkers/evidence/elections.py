@@ -631,18 +631,18 @@ def _with_some_epochs(observations: pa.Table) -> set[Partition]:
     """The partitions with reports of a leader both with and without an epoch."""
     led = observations.filter(pc.greater_equal(observations["leader"], 0))
     with_one, without = (led.filter(chosen(led["leader_epoch"])) for chosen in (pc.is_valid, pc.is_null))
-    return _places(with_one) & _places(without)
+    return _partitions_of(with_one) & _partitions_of(without)
 
 
-def _places(observations: pa.Table) -> set[Partition]:
+def _partitions_of(observations: pa.Table) -> set[Partition]:
     rows = observations.group_by(PARTITION).aggregate([])
     return {(row["topic"], row["partition"]) for row in rows.to_pylist()}
 
 
 def _without_epochs_of(partitions: Collection[Partition], observations: pa.Table) -> pa.Table:
     """``observations`` without the epochs of these partitions: one epoch tells nothing beside a report without one."""
-    places = zip(observations["topic"].to_pylist(), observations["partition"].to_pylist(), strict=True)
-    others = pa.array([of not in partitions for of in places], pa.bool_())
+    each = zip(observations["topic"].to_pylist(), observations["partition"].to_pylist(), strict=True)
+    others = pa.array([of not in partitions for of in each], pa.bool_())
     epochs = observations["leader_epoch"]
     known = pc.if_else(others, epochs, pa.scalar(None, epochs.type))
     return observations.set_column(observations.column_names.index("leader_epoch"), "leader_epoch", known)

@@ -102,7 +102,7 @@ class Evidence:
         """A key: records with the same key have the same decision."""
         times = [case.sent_ns, case.until_ns, case.delivered_ns, case.received_ns, case.fetched_ns]
         moments = self.moments(case.of)
-        places = [None if at is None else int(np.searchsorted(moments, at, side="right")) for at in times]
+        indices = [None if at is None else int(np.searchsorted(moments, at, side="right")) for at in times]
         offset = case.first_offset
         segment = None if offset is None else int(np.searchsorted(self.edges(case.of), offset, side="right"))
         early = tuple(self._acknowledged_early(case))
@@ -115,7 +115,7 @@ class Evidence:
             case.hole,
             segment,
             early,
-            *places,
+            *indices,
         )
 
     def acting(self, elections: Elections, supposed: int = 0) -> Acting:

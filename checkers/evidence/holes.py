@@ -69,8 +69,8 @@ def epochs(history: History, offsets: DataFrame) -> pa.Table:
     folded = offsets.groupBy(*_EPOCH).agg(first.alias("first"), last.alias("last"), gap.alias("broken"))
     whole = {(row["topic"], row["partition"]) for row in history.ends if row["complete"]}
     found = folded.orderBy(*_EPOCH).toArrow()
-    places = zip(found["topic"].to_pylist(), found["partition"].to_pylist(), strict=True)
-    return found.filter(pa.array([place in whole for place in places], pa.bool_()))
+    partitions = zip(found["topic"].to_pylist(), found["partition"].to_pylist(), strict=True)
+    return found.filter(pa.array([partition in whole for partition in partitions], pa.bool_()))
 
 
 def holes(history: History, offsets: DataFrame, found: pa.Table) -> Holes:

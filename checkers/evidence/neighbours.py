@@ -289,21 +289,21 @@ def _acknowledged_above(found: Sequence[RecordRange]) -> list[bool]:
     """For each of these ranges, in order, whether some of it was sent after a record at a higher offset was
     acknowledged. (It is not known which offsets of a range were sent late. So a record within the range counts only if
     the whole range was sent after it.)"""
-    places = [(part.of, -1 if part.first_offset is None else part.first_offset) for part in found]
+    starts = [(part.of, -1 if part.first_offset is None else part.first_offset) for part in found]
     earliest = [NEVER] * (len(found) + 1)
     for n in range(len(found) - 1, -1, -1):
         goes_on = n + 1 < len(found) and found[n + 1].of == found[n].of
         earliest[n] = min(_first_until(found[n].case), earliest[n + 1] if goes_on else NEVER)
 
     def from_(of: Partition, offset: int) -> int:
-        n = bisect_right(places, (of, offset))
+        n = bisect_right(starts, (of, offset))
         return earliest[n] if n < len(found) and found[n].of == of else NEVER
 
     return [
         part.case is not None
         and (
-            _last_sent(part.case) > from_(part.of, place if part.last_offset is None else part.last_offset)
-            or _sent(part.case) > from_(part.of, place)
+            _last_sent(part.case) > from_(part.of, start if part.last_offset is None else part.last_offset)
+            or _sent(part.case) > from_(part.of, start)
         )
-        for part, (_, place) in zip(found, places, strict=True)
+        for part, (_, start) in zip(found, starts, strict=True)
     ]

@@ -114,7 +114,7 @@ def record_ranges(
     folded = [_folded(_marked(piece, led, width, holes or {}, evidence)) for piece in found]
     if not folded:
         return []
-    return sorted((_record_range(row) for row in _folded(pa.concat_tables(folded)).to_pylist()), key=place_of)
+    return sorted((_record_range(row) for row in _folded(pa.concat_tables(folded)).to_pylist()), key=order_of)
 
 
 def with_rows(
@@ -133,7 +133,7 @@ def with_rows(
     folded = rows.group_by(_BUCKET).aggregate([*_FOLDS.items(), ("row", "list")])
     ranges = map(_record_range, _named(folded).to_pylist())
     numbers = (number.values.to_numpy() for number in folded["row_list"])
-    return sorted(zip(ranges, numbers, strict=True), key=lambda one: place_of(one[0]))
+    return sorted(zip(ranges, numbers, strict=True), key=lambda one: order_of(one[0]))
 
 
 def _marked(
@@ -223,14 +223,14 @@ def _record_range(row: Mapping[str, Any]) -> RecordRange:
 
 
 def joined(parts: Iterable[RecordRange], width: int) -> list[RecordRange]:
-    """Join record ranges that are no farther apart than ``width`` offsets; in the order of their places."""
+    """Join record ranges that are no farther apart than ``width`` offsets; in the order of their offsets."""
     found: list[RecordRange] = []
     # Records with different decisions may be mixed: each decision has its own runs.
     number: dict[Decision | None, int] = {}
-    in_order = sorted(parts, key=place_of)
+    in_order = sorted(parts, key=order_of)
     for part in in_order:
         number.setdefault(part.decision, len(number))
-    for part in sorted(in_order, key=lambda one: (place_of(one)[:4], number[one.decision])):
+    for part in sorted(in_order, key=lambda one: (order_of(one)[:4], number[one.decision])):
         if found and _adjoin(found[-1], part, width):
             found[-1] = merged(found[-1], part)
         else:
@@ -260,11 +260,11 @@ def reattributed(
     """
     found: list[RecordRange] = []
     ending: dict[tuple[Partition, int], list[RecordRange]] = {}
-    for part in sorted(parts, key=place_of):
+    for part in sorted(parts, key=order_of):
         bucket = 0 if part.first_offset is None else part.first_offset // width
         neighbours = (one for at in (bucket - 1, bucket) for one in ending.get((part.of, at), []))
         fitting = (one for one in neighbours if _continues(one, part, width) and _claimed(one, part, led, own))
-        before = min(fitting, key=place_of, default=None)
+        before = min(fitting, key=order_of, default=None)
         found.append(part if before is None else replace(part, term=before.term))
         if part.last_offset is not None:
             ending.setdefault((part.of, part.last_offset // width), []).append(found[-1])
@@ -304,7 +304,7 @@ def near(one: RecordRange, other: RecordRange, width: int) -> bool:
     return (above.first_offset or 0) - (below.last_offset or 0) <= width
 
 
-def place_of(one: RecordRange) -> tuple[str, int, int, bool, int, int]:
+def order_of(one: RecordRange) -> tuple[str, int, int, bool, int, int]:
     """A key that puts ranges in the order of partitions, terms and offsets."""
     offset = -1 if one.first_offset is None else one.first_offset
     return one.topic, one.partition, one.term, one.hole, offset, one.first_ns

@@ -160,7 +160,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ('return row["outcome"] == "ok" and', "return", "an end that was not answered came"),
         ("sequence) < sequence", "sequence) <= sequence", "a record of no transaction stands below"),
-        ("and self._last_below <= _place(its)", "", "a leader takes a write of an earlier epoch"),
+        ("and self._last_below <= _order(its)", "", "a leader takes a write of an earlier epoch"),
         ("producer.ended_below(its, send", "bool(send", "what nobody saw in time came late"),
         (
             "if not self.led_by_one:\n            ids",
@@ -1114,7 +1114,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ),
         ("or history.stored.missing:", "or False:", "a missing journal has asked for nothing"),
         ("bool(history.run_file.writes) or asked", "asked", "a run that would record a request may lack it"),
-        ("if arrived and not ends and place in", "if arrived and place in", "what came as an interval ended is its"),
+        ("if arrived and not ends and reader in", "if arrived and reader in", "what came as an interval ended is its"),
         ('"offset": min(arrived)}', '"offset": max(arrived)}', "the last record of a poll is where a member began"),
         ("if arrived or ends:", "if arrived:", "what ends an assignment leaves it waiting"),
         (
