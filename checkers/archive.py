@@ -19,8 +19,8 @@ from harness.history.stored_run import StoredRun
 Row = dict[str, Any]
 
 
-class AnomalyRun(BaseModel):
-    """One run of an anomaly's records."""
+class AnomalyRange(BaseModel):
+    """One range of an anomaly's records. (verdict.json calls ranges ``runs``.)"""
 
     text: str
     topic: str | None = None
@@ -37,11 +37,11 @@ class AnomalyEntry(BaseModel):
     count: int = 0
     standing: str | None = None
     examples: list[dict[str, Any]] = []
-    runs: list[AnomalyRun] | None = None
+    runs: list[AnomalyRange] | None = None
 
 
-class FindingRun(BaseModel):
-    """One run of a finding's records."""
+class FindingRange(BaseModel):
+    """One range of a finding's records."""
 
     text: str = ""
     topic: str | None = None
@@ -58,7 +58,7 @@ class FindingEntry(BaseModel):
     anomalies: dict[str, int]
     standing: str
     text: str = ""
-    runs: list[FindingRun] = []
+    runs: list[FindingRange] = []
     more_runs: int = 0
 
 

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from checkers.evidence.causes import MOST_RUNS, facts, worst_and_biggest
+from checkers.evidence.causes import MOST_RANGES, facts, worst_and_biggest
 from checkers.evidence.decision import WORST_FIRST, LossEvent
 from checkers.evidence.faults import active
 from checkers.evidence.record_ranges import RecordRange
@@ -64,8 +64,8 @@ class Observed:
 
 
 @dataclass
-class _Run:
-    """A run of offsets: the records of the first anomaly there, and how many records of each anomaly are there."""
+class _Range:
+    """A range of offsets: the records of the first anomaly there, and how many records of each anomaly are there."""
 
     first: RecordRange
     worst: RecordRange
@@ -160,19 +160,19 @@ def _finding(group: Sequence[Records], anomalies: Mapping[str, FoundAnomaly], ob
     of_some = f"{count} of them: " if count < total else ""
     if first != next(iter(counts)):
         of_some = f"{count} {first}: "
-    runs = _runs(group, list(counts))
-    shown = sorted(runs, key=lambda run: worst_and_biggest(run.decided))[:MOST_RUNS]
-    facts_of_runs = [_facts(run, observed) for run in shown]
+    ranges = _ranges(group, list(counts))
+    shown = sorted(ranges, key=lambda one: worst_and_biggest(one.decided))[:MOST_RANGES]
+    facts_of_ranges = [_facts(one, observed) for one in shown]
     return Finding(
         standing=ruling.standing,
         because=f"{of_some}{ruling.because}",
         source=ruling.source,
         remedy=ruling.remedy,
         cause=_cause(group, observed),
-        evidence=_evidence(facts_of_runs, ruling.standing),
+        evidence=_evidence(facts_of_ranges, ruling.standing),
         anomalies=counts,
-        runs=facts_of_runs,
-        more_runs=len(runs) - len(facts_of_runs),
+        runs=facts_of_ranges,
+        more_runs=len(ranges) - len(facts_of_ranges),
     )
 
 
@@ -186,40 +186,40 @@ def _finding_of_run(row: Anomaly, found: FoundAnomaly, ranges: Sequence[RecordRa
         remedy=found.remedy,
         cause={"event": CauseOf.LIMIT if row.promise is None else CauseOf.RUN},
         anomalies={row.name: found.count},
-        runs=[{**ruled, **run, "anomalies": {row.name: run["count"]}} for run in found.runs],
+        runs=[{**ruled, **part, "anomalies": {row.name: part["count"]}} for part in found.runs],
         more_runs=max(len(ranges) - len(found.runs), 0),
     )
 
 
-def _runs(group: Sequence[Records], names: Sequence[str]) -> list[_Run]:
-    """The runs of a finding: those of its first anomaly, each with the other anomalies there; then the remaining
+def _ranges(group: Sequence[Records], names: Sequence[str]) -> list[_Range]:
+    """The ranges of a finding: those of its first anomaly, each with the other anomalies there; then the remaining
     ones."""
-    runs: list[_Run] = []
-    placed: dict[Partition, list[_Run]] = {}
+    ranges: list[_Range] = []
+    placed: dict[Partition, list[_Range]] = {}
     for one in sorted(group, key=lambda one: (names.index(one.anomaly), one.range.of, _first(one.range))):
         here = placed.setdefault(one.range.of, [])
-        at = bisect_right(here, _last(one.range), key=lambda run: _first(run.first))
+        at = bisect_right(here, _last(one.range), key=lambda known: _first(known.first))
         before = here[at - 1] if at else None
         there = before is not None and _last(before.first) >= _first(one.range)
         if before is not None and there and one.anomaly != next(iter(before.counts)):
             before.counts[one.anomaly] = before.counts.get(one.anomaly, 0) + one.range.count
             before.worst = min(before.worst, one.range, key=lambda part: _badness(Records("", part)))
         else:
-            runs.append(_Run(one.range, one.range, {one.anomaly: one.range.count}))
-            here.insert(bisect_right(here, _first(one.range), key=lambda run: _first(run.first)), runs[-1])
-    return runs
+            ranges.append(_Range(one.range, one.range, {one.anomaly: one.range.count}))
+            here.insert(bisect_right(here, _first(one.range), key=lambda known: _first(known.first)), ranges[-1])
+    return ranges
 
 
-def _facts(run: _Run, observed: Observed) -> dict[str, Any]:
-    of = run.first.of
-    known = facts(run.decided, observed.led.get(of, ()), observed.of(of), observed.faults, observed.names)
-    return {**known, "anomalies": run.counts}
+def _facts(part: _Range, observed: Observed) -> dict[str, Any]:
+    of = part.first.of
+    known = facts(part.decided, observed.led.get(of, ()), observed.of(of), observed.faults, observed.names)
+    return {**known, "anomalies": part.counts}
 
 
-def _evidence(runs: Iterable[Mapping[str, Any]], standing: Standing) -> dict[str, Any]:
-    """Which brokers must have had the records of the first run with this standing, and the event that took them."""
-    run = next((one for one in runs if one.get("standing") is standing), None)
-    return {} if run is None else {key: run[key] for key in ("must", "need_not", "unknown", "taken_by")}
+def _evidence(ranges: Iterable[Mapping[str, Any]], standing: Standing) -> dict[str, Any]:
+    """Which brokers must have had the records of the first range with this standing, and the event that took them."""
+    part = next((one for one in ranges if one.get("standing") is standing), None)
+    return {} if part is None else {key: part[key] for key in ("must", "need_not", "unknown", "taken_by")}
 
 
 def _cause(group: Sequence[Records], observed: Observed) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def _cause(group: Sequence[Records], observed: Observed) -> dict[str, Any]:
         "leaders": list(dict.fromkeys(one["name"] for one in elections)),
         **({"in_isr": stood.pop()} if len(stood) == 1 else {}),
         "partitions": len(elections),
-        "elections": elections[:MOST_RUNS],
+        "elections": elections[:MOST_RANGES],
     }
 
 

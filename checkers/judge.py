@@ -17,7 +17,7 @@ from checkers.at_risk import at_risk
 from checkers.availability import availability, committed, writes
 from checkers.catalogue import checkers_of
 from checkers.checker import Checker
-from checkers.evidence.causes import found_ranges, runs, terms_led
+from checkers.evidence.causes import found_ranges, range_facts, terms_led
 from checkers.evidence.circumstances import all_may_have_moved
 from checkers.evidence.copies import without_late_copies
 from checkers.evidence.decision import WORST_FIRST
@@ -180,7 +180,7 @@ def rule(history: History, checker: Checker, found: StoredRows, ranges: Sequence
 def explained(
     history: History, found: Found, found_rows: AnomalyStore, losses: Losses | None
 ) -> tuple[FoundAnomaly, list[RecordRange]]:
-    """An anomaly that a checker found, with its standing, its runs, and its examples. Each run has a standing; each
+    """An anomaly that a checker found, with its standing, its ranges, and its examples. Each range has a standing; each
     example has the leader and the active faults of its time. Also returns all ranges of its records.
     ``found_rows``: what all checkers found.
     """
@@ -211,7 +211,7 @@ def explained(
         source=ruling.source,
         remedy=ruling.remedy,
         examples=examples,
-        runs=[{**ruled, **run} for run in runs(history, ranges)] if anomaly.comes_in_runs else [],
+        runs=[{**ruled, **part} for part in range_facts(history, ranges)] if anomaly.comes_in_ranges else [],
     )
     return with_standing, ranges
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.archive import AnomalyEntry, AnomalyRun, Archive, Row
+from checkers.archive import AnomalyEntry, AnomalyRange, Archive, Row
 from checkers.evidence.faults import active
 from checkers.evidence.store import StoredRows
 from checkers.leadership import Partition, views
@@ -122,8 +122,8 @@ def by_offset(archive: Archive, of: Partition, offset: int) -> list[RecordTrace]
     raise HistoryError(f"{archive.directory}: nothing was acknowledged or read at {topic}-{partition}:{offset}; {hint}")
 
 
-def runs(archive: Archive) -> dict[str, list[str]]:
-    """The sentences of each anomaly's runs, from verdict.json. Raises HistoryError if the run was not judged."""
+def range_texts(archive: Archive) -> dict[str, list[str]]:
+    """The sentences of each anomaly's ranges, from verdict.json. Raises HistoryError if the run was not judged."""
     if archive.verdict is None:
         raise HistoryError(f"{archive.directory / VERDICT_FILE}: not judged yet; `kafka-trial check` judges it")
     anomalies = archive.verdict.anomalies
@@ -131,7 +131,7 @@ def runs(archive: Archive) -> dict[str, list[str]]:
         raise HistoryError(
             f"{archive.directory / VERDICT_FILE}: of an old version, without causes; `kafka-trial check` adds them"
         )
-    return {name: [run.text for run in anomaly.runs or []] for name, anomaly in anomalies.items()}
+    return {name: [part.text for part in anomaly.runs or []] for name, anomaly in anomalies.items()}
 
 
 def _of_send(archive: Archive, row: Row) -> list[Moment]:
@@ -306,9 +306,9 @@ def _anomalies(archive: Archive, record: int) -> tuple[dict[str, Row], list[str]
 def _anomaly(archive: Archive, name: str, row: Row) -> Row:
     """What the verdict says about a record in an anomaly."""
     anomaly = archive.verdict.anomalies.get(name, AnomalyEntry()) if archive.verdict else AnomalyEntry()
-    run = next((run.text for run in anomaly.runs or [] if _within(row, run)), None)
+    text = next((part.text for part in anomaly.runs or [] if _within(row, part)), None)
     number, standing = _finding_of(archive, name, row)
-    return {"name": name, "standing": standing or anomaly.standing, "run": run, "finding": number}
+    return {"name": name, "standing": standing or anomaly.standing, "run": text, "finding": number}
 
 
 def _finding_of(archive: Archive, name: str, row: Row) -> tuple[int | None, str | None]:
@@ -317,19 +317,19 @@ def _finding_of(archive: Archive, name: str, row: Row) -> tuple[int | None, str 
     findings = archive.verdict.findings if archive.verdict else []
     of = [(number, finding) for number, finding in enumerate(findings) if name in finding.anomalies]
     for number, finding in of:
-        for run in finding.runs:
-            here = (row.get("topic"), row.get("partition")) == (run.topic, run.partition)
-            if name in run.anomalies and here and _between(run.first_offset, row.get("offset"), run.last_offset):
-                return number, run.standing
+        for part in finding.runs:
+            here = (row.get("topic"), row.get("partition")) == (part.topic, part.partition)
+            if name in part.anomalies and here and _between(part.first_offset, row.get("offset"), part.last_offset):
+                return number, part.standing
     return (of[0][0], of[0][1].standing) if len(of) == 1 else (None, None)
 
 
-def _within(row: Row, run: AnomalyRun) -> bool:
-    if (row.get("topic"), row.get("partition")) != (run.topic, run.partition):
+def _within(row: Row, part: AnomalyRange) -> bool:
+    if (row.get("topic"), row.get("partition")) != (part.topic, part.partition):
         return False
     when = row.get("acknowledged_ns")
-    timely = when is None or _between(run.first_ns, when, run.last_ns)
-    return timely and _between(run.first_offset, row.get("offset"), run.last_offset)
+    timely = when is None or _between(part.first_ns, when, part.last_ns)
+    return timely and _between(part.first_offset, row.get("offset"), part.last_offset)
 
 
 def _between(first: int | None, value: int | None, last: int | None) -> bool:

@@ -1,4 +1,4 @@
-"""Causes: the runs of an anomaly's records, each with its observations, its decision and its faults.
+"""Causes: the ranges of an anomaly's records, each with its observations, its decision and its faults.
 
 The records are folded into ranges (checkers/evidence/record_ranges.py). Those of records that are gone are decided
 (checkers/evidence/losses.py).
@@ -31,14 +31,14 @@ from harness.core.verdict import MOST_EXAMPLES, Standing
 if TYPE_CHECKING:
     from checkers.history import History
 
-#: The most runs of an anomaly in a verdict, the biggest first.
-MOST_RUNS = MOST_EXAMPLES
+#: The most ranges of an anomaly in a verdict, the biggest first.
+MOST_RANGES = MOST_EXAMPLES
 
 
 def found_ranges(history: "History", anomaly: Anomaly, found: StoredRows) -> list[RecordRange]:
-    """The ranges of an anomaly's records in ``history``; none if it does not come in runs. (Those of records that are
+    """The ranges of an anomaly's records in ``history``; none if it does not come in ranges. (Those of records that are
     gone: checkers/evidence/losses.py.)"""
-    if not anomaly.comes_in_runs:
+    if not anomaly.comes_in_ranges:
         return []
     led = terms_led(history)
     width = bucket_width(found.extent(), len(led))
@@ -68,8 +68,8 @@ def decided(parts: Iterable[RecordRange], anomaly: Anomaly, evidence: Evidence) 
     return found
 
 
-def runs(history: "History", found: Iterable[RecordRange]) -> list[dict[str, Any]]:
-    """Record ranges as the ``runs`` of verdict.json: at most MOST_RUNS, holes first, then the biggest.
+def range_facts(history: "History", found: Iterable[RecordRange]) -> list[dict[str, Any]]:
+    """Record ranges as the ``runs`` of verdict.json: at most MOST_RANGES, holes first, then the biggest.
 
     Each is {topic, partition, first_offset, last_offset, count, acknowledged, again_to, first_ns, last_ns, leader,
     leader_name, leader_epoch, isr, isr_names, elected, faults, hole}. The ``faults``: active between the last record
@@ -95,8 +95,8 @@ def terms_led(history: "History") -> dict[Partition, list[LeaderTerm]]:
 
 
 def biggest(found: Iterable[RecordRange]) -> list[RecordRange]:
-    """At most MOST_RUNS of these ranges, in the order of ``worst_and_biggest``."""
-    return sorted(found, key=lambda one: (*worst_and_biggest(one), *order_of(one)))[:MOST_RUNS]
+    """At most MOST_RANGES of these ranges, in the order of ``worst_and_biggest``."""
+    return sorted(found, key=lambda one: (*worst_and_biggest(one), *order_of(one)))[:MOST_RANGES]
 
 
 def worst_and_biggest(one: RecordRange) -> tuple[int, bool, int]:
@@ -111,7 +111,7 @@ def facts(
     faults: Sequence[Mapping[str, Any]],
     names: Mapping[int, str],
 ) -> dict[str, Any]:
-    """A run in verdict.json, as facts. ``seen``: the spans of its partition; ``names``: brokers by their id."""
+    """A range in verdict.json, as facts. ``seen``: the spans of its partition; ``names``: brokers by their id."""
     term = led[record_range.term - 1] if record_range.term else None
     following = led[record_range.term] if record_range.term < len(led) else None
     decision = record_range.decision
@@ -161,8 +161,8 @@ def facts(
 
 
 def _decided(decision: Decision, names: Mapping[int, str]) -> dict[str, Any]:
-    """The keys of a run for its standing and the reason, the brokers that must have had its records, and the event that
-    took them."""
+    """The keys of a range for its standing and the reason, the brokers that must have had its records, and the event
+    that took them."""
     event, ruling = decision.taken_by, decision.ruling
     groups = {"must": decision.must, "need_not": decision.need_not, "unknown": decision.unknown}
     taken_by = None
@@ -185,7 +185,7 @@ def _decided(decision: Decision, names: Mapping[int, str]) -> dict[str, Any]:
 def isrs_of(
     seen: Iterable[Span], term: LeaderTerm, record_range: RecordRange, names: Mapping[int, str]
 ) -> list[list[int]]:
-    """The ISRs of a term while a run was acknowledged, in order: from the leader's own reports, or else from those of
+    """The ISRs of a term while a range was acknowledged, in order: from the leader's own reports, or else from those of
     others.
 
     If there is no report in that time, the last one before it counts.

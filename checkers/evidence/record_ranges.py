@@ -32,7 +32,7 @@ _MOST_BUCKETS = 20_000
 #: The highest power of two that an int64 has.
 _WIDEST = 1 << 62
 
-#: The columns of any anomaly from which runs are made; a column that an anomaly lacks is null.
+#: The columns of any anomaly from which ranges are made; a column that an anomaly lacks is null.
 COLUMNS = pa.schema(
     [("topic", pa.string()), ("partition", pa.int32())]
     + [(name, pa.int64()) for name in ("offset", "sent_ns", "acknowledged_ns")]
@@ -225,7 +225,7 @@ def _record_range(row: Mapping[str, Any]) -> RecordRange:
 def joined(parts: Iterable[RecordRange], width: int) -> list[RecordRange]:
     """Join record ranges that are no farther apart than ``width`` offsets; in the order of their offsets."""
     found: list[RecordRange] = []
-    # Records with different decisions may be mixed: each decision has its own runs.
+    # Records with different decisions may be mixed: each decision has its own ranges.
     number: dict[Decision | None, int] = {}
     in_order = sorted(parts, key=order_of)
     for part in in_order:

@@ -95,14 +95,14 @@ def explain(
         raise click.UsageError("one of --record, --offset, and --worker with --sequence, not several")
     _one(run)
     from checkers.archive import Archive
-    from checkers.trace import by_offset, by_record, runs
+    from checkers.trace import by_offset, by_record, range_texts
     from harness.history.schema import record_id
     from harness.history.writing import refuse_links
 
     refuse_links(run)
     archive = Archive.open(run)
     if not wanted:
-        _causes(archive, runs(archive), as_json)
+        _causes(archive, range_texts(archive), as_json)
         return
     if offset is not None:
         traces = by_offset(archive, *offset)
@@ -227,11 +227,11 @@ def _heading(finding: "FindingEntry") -> str:
 
 
 def _sentences(finding: "FindingEntry") -> list[str]:
-    """The sentences of a finding: its cause, if it has several runs, and its runs."""
-    runs = [run.text for run in finding.runs]
+    """The sentences of a finding: its cause, if it has several ranges, and its ranges."""
+    ranges = [part.text for part in finding.runs]
     more = [f"… and {finding.more_runs} more ranges of records"] if finding.more_runs else []
-    cause = [finding.text] if finding.text and len(runs) + len(more) > 1 else []
-    return [*cause, *runs, *more]
+    cause = [finding.text] if finding.text and len(ranges) + len(more) > 1 else []
+    return [*cause, *ranges, *more]
 
 
 def _one(run: Path) -> None:

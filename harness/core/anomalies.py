@@ -56,8 +56,8 @@ class Anomaly:
     leaves_copy: bool = False
 
     @property
-    def comes_in_runs(self) -> bool:
-        """Whether its records are reported in runs."""
+    def comes_in_ranges(self) -> bool:
+        """Whether its records are reported in ranges."""
         return self.fate is not None
 
 

@@ -1,4 +1,4 @@
-"""Runs of records, and the sentence that reports each of them."""
+"""Ranges of records, and the sentence that each is told as."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
-from checkers.evidence.causes import MOST_RUNS, biggest, facts
+from checkers.evidence.causes import MOST_RANGES, biggest, facts
 from checkers.evidence.record_ranges import RecordRange
 from checkers.judge import judge
 from checkers.leadership import LeaderTerm
@@ -20,7 +20,7 @@ from tests.checkers.notation import SECOND, by_hand, write
 from tests.checkers.ranges import BOTH, NAMES, SEEN, record_range
 from tests.golden.sample import Judged
 
-Runs = Callable[..., Mapping[str, list[dict[str, Any]]]]
+Ranges = Callable[..., Mapping[str, list[dict[str, Any]]]]
 
 
 def fault(name: str, begun: float, healed: float | None, effective: bool = True) -> dict[str, Any]:
@@ -29,8 +29,8 @@ def fault(name: str, begun: float, healed: float | None, effective: bool = True)
 
 
 @pytest.fixture
-def found(spark: SparkSession, tmp_path: Path) -> Runs:
-    """Writes a hand history, judges it, and gives the runs of each anomaly."""
+def found(spark: SparkSession, tmp_path: Path) -> Ranges:
+    """Writes a hand history, judges it, and gives the ranges of each anomaly."""
 
     def write_and_judge(*lines: str) -> Mapping[str, list[dict[str, Any]]]:
         write(tmp_path, [by_hand(*lines)], unclean_election=True)
@@ -41,8 +41,8 @@ def found(spark: SparkSession, tmp_path: Path) -> Runs:
 
 
 @pytest.mark.long
-def test_records_lost_under_one_leader_are_one_run(found: Runs) -> None:
-    runs = found(
+def test_what_was_lost_under_one_leader_is_one_run(found: Ranges) -> None:
+    ranges = found(
         "send a ok @0 t1..2",
         "send b ok @1 t4..5",
         "send c ok @2 t5..6",
@@ -60,7 +60,7 @@ def test_records_lost_under_one_leader_are_one_run(found: Runs) -> None:
         "saw b2 @4..7 leader=1 epoch=0 isr=1",
         "saw b2 @8 leader=2 epoch=1 isr=2",
     )
-    assert runs["lost"] == [
+    assert ranges["lost"] == [
         {
             "text": "trial-0: offsets 1–2 (2 records), acknowledged 5.0–6.0 s by b1 (epoch 0) alone in the ISR, "
             "lost when b2, not in the ISR, was elected at 8.0 s (epoch 1) after blip and while cut was active",
@@ -97,12 +97,12 @@ def test_records_lost_under_one_leader_are_one_run(found: Runs) -> None:
             "taken_by": {"event": "election", "at_ns": 8 * SECOND, "leader": 2, "leader_epoch": 1, "name": "b2"},
         }
     ]
-    assert [run["text"].split(", ")[0] for run in runs["vanished"]] == ["trial-0: offset 1 (1 record)"]
+    assert [part["text"].split(", ")[0] for part in ranges["vanished"]] == ["trial-0: offset 1 (1 record)"]
 
 
 @pytest.mark.heavy
-def test_leaders_partitions_and_distances_part_runs(found: Runs) -> None:
-    runs = found(
+def test_leaders_partitions_and_distances_part_runs(found: Ranges) -> None:
+    ranges = found(
         "send a ok @0 t1..2",
         "send b ok @1 t1..2",
         "send far ok @500 t1..2",
@@ -114,23 +114,23 @@ def test_leaders_partitions_and_distances_part_runs(found: Runs) -> None:
         "saw b1 @1 leader=1 epoch=0 isr=1,2,3",
         "saw b2 @8 leader=2 epoch=1 isr=2",
     )["lost"]
-    assert [(run["partition"], run["first_offset"], run["last_offset"], run["leader"]) for run in runs] == [
+    assert [(part["partition"], part["first_offset"], part["last_offset"], part["leader"]) for part in ranges] == [
         (0, 0, 1, 1),
         (0, None, None, 1),
         (0, 500, 500, 1),
         (0, 2, 2, 2),
         (1, 0, 0, None),
     ]
-    assert "1 record whose offsets are not known" in runs[1]["text"]
-    assert "under a leader that nobody observed" in runs[4]["text"]
+    assert "1 record whose offsets are not known" in ranges[1]["text"]
+    assert "under a leader that nobody observed" in ranges[4]["text"]
 
 
 @pytest.mark.heavy
-def test_duplicates_are_reported_with_their_second_place(found: Runs) -> None:
-    [run] = found("send a info t1..2", "final a @0", "final a @7", "end 0..8", "saw b1 @1 leader=1 epoch=0 isr=1,2,3")[
+def test_duplicates_are_reported_with_their_second_place(found: Ranges) -> None:
+    [part] = found("send a info t1..2", "final a @0", "final a @7", "end 0..8", "saw b1 @1 leader=1 epoch=0 isr=1,2,3")[
         "duplicated"
     ]
-    assert run["text"] == (
+    assert part["text"] == (
         "trial-0: offset 0 (1 record), not acknowledged there, sent at 1.0 s while the leader was b1 (epoch 0) "
         "with the ISR b1 b2 b3, in the log more than once (again up to offset 7); no election was seen after them"
     )
@@ -139,12 +139,12 @@ def test_duplicates_are_reported_with_their_second_place(found: Runs) -> None:
 def test_the_biggest_are_reported_and_equal_ones_in_the_order_of_their_places() -> None:
     many = [record_range(1000 * n, 1000 * n + n % 3) for n in range(40)]
     first = biggest(reversed(many))
-    assert len(first) == MOST_RUNS
-    assert first == sorted(many, key=lambda one: (-one.count, one.first_offset))[:MOST_RUNS]
+    assert len(first) == MOST_RANGES
+    assert first == sorted(many, key=lambda one: (-one.count, one.first_offset))[:MOST_RANGES]
 
 
 @pytest.mark.parametrize(
-    ("anomaly", "run", "led", "faults", "says"),
+    ("anomaly", "part", "led", "faults", "says"),
     [
         (
             "lost",
@@ -218,16 +218,16 @@ def test_the_biggest_are_reported_and_equal_ones_in_the_order_of_their_places() 
         ),
     ],
 )
-def test_the_sentence_of_a_run_says_what_brokers_reported(
-    anomaly: str, run: RecordRange, led: list, faults: list, says: str
+def test_what_was_seen_gives_the_report_of_a_run(
+    anomaly: str, part: RecordRange, led: list, faults: list, says: str
 ) -> None:
-    text = sentence(BY_NAME[anomaly], facts(run, led, SEEN, faults, NAMES))
+    text = sentence(BY_NAME[anomaly], facts(part, led, SEEN, faults, NAMES))
     assert says in text
     assert "in vain" not in text
 
 
-def test_every_anomaly_that_comes_in_runs_has_a_checker() -> None:
-    assert {anomaly for anomaly in BY_NAME.values() if anomaly.comes_in_runs} <= {c.anomaly for c in CHECKERS}
+def test_what_comes_in_runs_is_looked_for() -> None:
+    assert {anomaly for anomaly in BY_NAME.values() if anomaly.comes_in_ranges} <= {c.anomaly for c in CHECKERS}
 
 
 @pytest.mark.long
@@ -235,7 +235,7 @@ def test_the_recorded_run_is_reported_as_it_was(of_corpus: Callable[[str], Judge
     verdict = of_corpus("recorded jepsen-2013 unclean-election").verdict
     assert verdict is not None
     lost = verdict.anomalies["lost"]
-    assert [run["count"] for run in lost.runs] == [lost.count]
+    assert [part["count"] for part in lost.runs] == [lost.count]
     assert verdict.reasons[1] == (
         "lost: trial-0: offsets 1095–3325 (2,231 records), acknowledged 17.4–22.7 s by b2 (epoch 0) alone in the ISR, "
         "lost when b3, not in the ISR, was elected at 28.3 s (epoch 1) while cut and alone were active"

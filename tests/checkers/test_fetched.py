@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from checkers.evidence.causes import runs
+from checkers.evidence.causes import range_facts
 from checkers.evidence.losses import losses_of
 from checkers.evidence.standing import observed, worst_ruling
 from checkers.evidence.store import AnomalyStore
@@ -170,7 +170,7 @@ def judged(run: Path, spark: SparkSession, histories: Collection[Lines], **setti
         ranges, rows = losses.ranges(BY_NAME[name]), pq.read_table(run / ANOMALIES / name).to_pylist()
         ruling, _, count = worst_ruling(ranges)
         assert (anomalies[name].count, anomalies[name].standing) == (count, ruling.standing)
-        assert anomalies[name].runs == (runs(history, ranges) if BY_NAME[name].comes_in_runs else [])
+        assert anomalies[name].runs == (range_facts(history, ranges) if BY_NAME[name].comes_in_ranges else [])
         for lines, reported in zip(histories, each, strict=True):
             own = [one for one in ranges if one.topic == reported.topic]
             if own:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.evidence.causes import MOST_RUNS
+from checkers.evidence.causes import MOST_RANGES
 from checkers.evidence.decision import Decision, LossEvent
 from checkers.evidence.record_ranges import RecordRange
 from checkers.findings import MOST_UNKNOWN, Observed, Records, findings, grouped
@@ -228,16 +228,16 @@ def test_an_anomaly_that_no_record_decides_is_a_finding_of_its_own() -> None:
 
 
 def test_of_very_many_runs_some_are_reported_and_all_are_counted() -> None:
-    [one] = made({"lost": [part(n * 100, n * 100 + n, elected(20)) for n in range(MOST_RUNS + 5)]})
-    assert (len(one.runs), one.more_runs) == (MOST_RUNS, 5)
-    assert one.anomalies == {"lost": sum(n + 1 for n in range(MOST_RUNS + 5))}
-    assert one.runs[0]["count"] == MOST_RUNS + 5
+    [one] = made({"lost": [part(n * 100, n * 100 + n, elected(20)) for n in range(MOST_RANGES + 5)]})
+    assert (len(one.runs), one.more_runs) == (MOST_RANGES, 5)
+    assert one.anomalies == {"lost": sum(n + 1 for n in range(MOST_RANGES + 5))}
+    assert one.runs[0]["count"] == MOST_RANGES + 5
 
 
 def test_the_run_that_breaks_a_promise_is_shown_before_bigger_ones_that_are_permitted() -> None:
     broken = replace(elected(20, standing=Standing.VIOLATION), must=frozenset({1, 3}))
     small = part(9_000, 9_000, broken)
-    [one] = made({"lost": [*(part(n * 100, n * 100 + n, elected(20)) for n in range(MOST_RUNS + 5)), small]})
+    [one] = made({"lost": [*(part(n * 100, n * 100 + n, elected(20)) for n in range(MOST_RANGES + 5)), small]})
     assert one.standing is Standing.VIOLATION
     assert [run["standing"] for run in one.runs][:2] == [Standing.VIOLATION, Standing.PERMITTED]
     assert one.runs[0]["first_offset"] == 9_000

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.archive import Archive
-from checkers.trace import by_offset, by_record, runs
+from checkers.trace import by_offset, by_record, range_texts
 from harness.core.errors import HistoryError
 from harness.core.trace import Answer, BrokerReport, FinalLog, InLog, Instead, Reading, Sending
 from harness.history.run_file import Origin
@@ -206,7 +206,7 @@ def test_records_at_one_offset_are_listed_in_order_of_arrival(archive: Archive) 
         (lambda a: by_offset(a, ("trial", 0), 77), "read at trial-0:77; offsets 0–2 are known there"),
         (lambda a: by_offset(a, ("trial", 4), 0), "the run has trial-0"),
         (lambda a: by_offset(a, ("trial", 0), 2), "trial-0:2 was read, but is not a record of ours"),
-        (runs, "not judged yet"),
+        (range_texts, "not judged yet"),
     ],
 )
 def test_an_unknown_record_is_reported_with_the_known_ones(archive: Archive, ask, says: str) -> None:
@@ -248,7 +248,7 @@ def test_a_run_need_not_have_groups_or_transactions(table: str, archive: Archive
 def test_a_verdict_that_is_none_is_refused_in_one_line(text: bytes, why: str, archive: Archive, tmp_path: Path) -> None:
     (tmp_path / "verdict.json").write_bytes(text)
     with pytest.raises(HistoryError, match=rf"verdict\.json: not a verdict \({why}: .*kafka-trial check") as raised:
-        runs(archive)
+        range_texts(archive)
     assert "\n" not in str(raised.value)
 
 
@@ -271,7 +271,7 @@ def test_a_trace_has_the_anomalies_of_its_record_and_their_runs(archive: Archive
     found = {"name": "lost", "standing": "permitted", "run": "why", "finding": None}
     assert by_record(archive, 1).anomalies == [found]
     assert (by_record(archive, 0).anomalies, by_record(archive, 0).not_known) == ([], [])
-    assert runs(archive) == {"lost": ["not this", "why"]}
+    assert range_texts(archive) == {"lost": ["not this", "why"]}
 
 
 def test_a_record_has_the_standing_of_its_own_run_and_the_number_of_its_finding(
