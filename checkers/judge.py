@@ -162,7 +162,7 @@ def _failed_checkers(results: Path, failures: Mapping[str, Exception]) -> list[P
     return [Precondition(name="checkers answered", met=False, detail=f"failed: {failed}: see {CHECKERS_LOG}")]
 
 
-def rule(history: History, checker: Checker, found: StoredRows, ranges: Sequence[RecordRange]) -> Ruling:
+def ruling_of(history: History, checker: Checker, found: StoredRows, ranges: Sequence[RecordRange]) -> Ruling:
     """The standing of a checker's anomaly, of which ``found`` are all rows, under the run's configuration: the worst of
     its records."""
     if not checker.anomaly.judged_by_record:
@@ -200,7 +200,7 @@ def explained(
         ranges = found_ranges(history, anomaly, found_rows.of(anomaly))
     if losses is not None and anomaly.leaves_copy:
         ranges = without_late_copies(history, anomaly, found_rows.of(anomaly), ranges, losses.evidence)
-    ruling = rule(history, checker, found_rows.of(anomaly), ranges)
+    ruling = ruling_of(history, checker, found_rows.of(anomaly), ranges)
     if checker.by_loss is not None and ruling.standing is Standing.VIOLATION:
         ruling = checker.by_loss(history, found_rows, losses) or ruling
     ruled = {"standing": ruling.standing}

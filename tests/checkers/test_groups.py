@@ -13,7 +13,7 @@ from checkers.anomalies.records import RECORD
 from checkers.catalogue import GROUPS
 from checkers.checker import Checker
 from checkers.history import History
-from checkers.judge import judge, rule
+from checkers.judge import judge, ruling_of
 from checkers.scan.polls import polls
 from checkers.screening import records
 from harness.core.verdict import Judgement, Standing
@@ -128,7 +128,7 @@ def test_it_is_permitted_where_a_member_that_commits_first_was_killed(
     write(tmp_path, [by_hand(*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", then)], grouped=True, commits_first=True)
     history = History.read(tmp_path, spark)
     _, [found] = records(history, GROUPS)
-    ruled = rule(history, found.checker, found.stored, [])
+    ruled = ruling_of(history, found.checker, found.stored, [])
     assert ruled.standing is stands
     assert ("commits before processing" in ruled.because) == (stands is Standing.VIOLATION)
 
@@ -143,7 +143,7 @@ def test_it_is_permitted_where_the_member_died_by_itself(
     write(tmp_path, [by_hand(*lines)], grouped=True, commits_first=True, died=died)
     history = History.read(tmp_path, spark)
     _, [found] = records(history, GROUPS)
-    ruled = rule(history, found.checker, found.stored, [])
+    ruled = ruling_of(history, found.checker, found.stored, [])
     assert ruled.standing is stands
 
 
@@ -151,7 +151,7 @@ def test_of_a_group_that_commits_last_a_killed_member_excuses_nothing(spark: Spa
     write(tmp_path, [by_hand(*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", "killed r1")], grouped=True)
     history = History.read(tmp_path, spark)
     _, [found] = records(history, GROUPS)
-    ruled = rule(history, found.checker, found.stored, [])
+    ruled = ruling_of(history, found.checker, found.stored, [])
     assert (ruled.standing, "commits after processing" in ruled.because) == (Standing.VIOLATION, True)
 
 
@@ -479,7 +479,7 @@ def test_an_unanswered_commit_excuses_a_group_that_commits_first_alone(
     write(tmp_path, [by_hand(*ABC, *lines)], grouped=True, commits_first=commits_first)
     history = History.read(tmp_path, spark)
     _, [found] = records(history, GROUPS)
-    ruled = rule(history, found.checker, found.stored, [])
+    ruled = ruling_of(history, found.checker, found.stored, [])
     assert ruled.standing is stands
 
 

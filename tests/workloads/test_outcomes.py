@@ -7,7 +7,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from harness.core.waiting import wait_for
 from harness.history.schema import Outcome
 from tests.workloads.mocking import PRODUCE, Scripted
-from workloads.clients.outcomes import RULES, SENT_ONCE_WITHIN_NS, Rule, refused, reported
+from workloads.clients.outcomes import OUTCOMES, SENT_ONCE_WITHIN_NS, ErrorOutcome, refused, reported
 from workloads.clients.settings import producer_config, transactor_config
 from workloads.queue import Queue
 
@@ -52,33 +52,33 @@ INDETERMINATE = {
 
 
 def test_the_table_has_exactly_these_rows() -> None:
-    assert [rule.error for rule in RULES if rule.outcome is Outcome.FAIL] == sorted(PROVEN_ABSENT, key=order)
-    assert [rule.error for rule in RULES if rule.outcome is Outcome.INFO] == sorted(INDETERMINATE, key=order)
-    assert len(RULES) == len(PROVEN_ABSENT) + len(INDETERMINATE) == len({rule.code for rule in RULES})
+    assert [row.error for row in OUTCOMES if row.outcome is Outcome.FAIL] == sorted(PROVEN_ABSENT, key=order)
+    assert [row.error for row in OUTCOMES if row.outcome is Outcome.INFO] == sorted(INDETERMINATE, key=order)
+    assert len(OUTCOMES) == len(PROVEN_ABSENT) + len(INDETERMINATE) == len({row.code for row in OUTCOMES})
 
 
 def order(error: str) -> int:
-    return [rule.error for rule in RULES].index(error)
+    return [row.error for row in OUTCOMES].index(error)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.error)
-def test_every_row_decides_says_why_and_names_its_source(rule: Rule) -> None:
-    expected = Outcome.FAIL if rule.error in PROVEN_ABSENT else Outcome.INFO
-    assert reported(rule.code, "all", AT_ONCE) is expected
-    assert reported(rule.code, "1", AT_ONCE) is expected
-    assert KafkaError(rule.code).name() == rule.error
-    assert rule.because
-    assert rule.source
+@pytest.mark.parametrize("row", OUTCOMES, ids=lambda row: row.error)
+def test_every_row_decides_says_why_and_names_its_source(row: ErrorOutcome) -> None:
+    expected = Outcome.FAIL if row.error in PROVEN_ABSENT else Outcome.INFO
+    assert reported(row.code, "all", AT_ONCE) is expected
+    assert reported(row.code, "1", AT_ONCE) is expected
+    assert KafkaError(row.code).name() == row.error
+    assert row.because
+    assert row.source
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.error)
-def test_no_error_proves_anything_of_a_record_that_may_have_been_sent_twice(rule: Rule) -> None:
-    assert reported(rule.code, "all", SENT_ONCE_WITHIN_NS) is Outcome.INFO
+@pytest.mark.parametrize("row", OUTCOMES, ids=lambda row: row.error)
+def test_no_error_proves_anything_of_a_record_that_may_have_been_sent_twice(row: ErrorOutcome) -> None:
+    assert reported(row.code, "all", SENT_ONCE_WITHIN_NS) is Outcome.INFO
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.error)
-def test_with_acks_0_nothing_is_known(rule: Rule) -> None:
-    assert reported(rule.code, "0", AT_ONCE) is Outcome.INFO
+@pytest.mark.parametrize("row", OUTCOMES, ids=lambda row: row.error)
+def test_with_acks_0_nothing_is_known(row: ErrorOutcome) -> None:
+    assert reported(row.code, "0", AT_ONCE) is Outcome.INFO
 
 
 def test_a_report_without_error_is_an_acknowledgement_unless_acks_is_0() -> None:

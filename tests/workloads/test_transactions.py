@@ -20,7 +20,7 @@ from workloads.clients.recorder import TransactionRecorder
 from workloads.clients.send_recorder import SendRecorder
 from workloads.clients.specs import TransactorSpec
 from workloads.clients.transacting import Transacting
-from workloads.clients.transaction_errors import RULES, Action, after, outcome
+from workloads.clients.transaction_errors import ACTIONS, Action, after, outcome
 from workloads.transactions import Transactions
 from workloads.workload import Surroundings, start
 
@@ -107,12 +107,12 @@ def error(kind: str) -> KafkaError:
     return KafkaError(KafkaError.UNKNOWN, kind, **FLAGS[kind][0])
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.kind)
-def test_every_kind_of_error_has_its_action(rule) -> None:
-    assert after(error(rule.kind)) is rule
-    assert rule.action is FLAGS[rule.kind][1]
-    assert rule.because
-    assert rule.source
+@pytest.mark.parametrize("row", ACTIONS, ids=lambda row: row.kind)
+def test_every_kind_of_error_has_its_action(row) -> None:
+    assert after(error(row.kind)) is row
+    assert row.action is FLAGS[row.kind][1]
+    assert row.because
+    assert row.source
 
 
 class Scripted:

@@ -21,7 +21,7 @@ SENT_ONCE_WITHIN_NS = RETRY_BACKOFF_MS * MS_NS * 80 // 100
 
 
 @dataclass(frozen=True)
-class Rule:
+class ErrorOutcome:
     """The meaning of one error in a delivery report. A ``fail`` is valid only for a record that was sent at most
     once."""
 
@@ -36,12 +36,12 @@ class Rule:
         return int(getattr(KafkaError, self.error))
 
 
-def _fail(error: str, because: str, source: str) -> Rule:
-    return Rule(error, Outcome.FAIL, because, source)
+def _fail(error: str, because: str, source: str) -> ErrorOutcome:
+    return ErrorOutcome(error, Outcome.FAIL, because, source)
 
 
-def _info(error: str, because: str, source: str) -> Rule:
-    return Rule(error, Outcome.INFO, because, source)
+def _info(error: str, because: str, source: str) -> ErrorOutcome:
+    return ErrorOutcome(error, Outcome.INFO, because, source)
 
 
 _HANDLER = "Kafka KafkaApis.handleProduceRequest"
@@ -49,7 +49,7 @@ _PURGE = "librdkafka rdkafka.h, rd_kafka_purge; rdkafka_partition.c, rd_kafka_re
 _ACTIONS = "librdkafka rdkafka_request.c, rd_kafka_err_action and rd_kafka_handle_Produce_error"
 _IDEMPOTENT = "librdkafka rdkafka_request.c, rd_kafka_handle_idempotent_Produce_error"
 
-RULES: tuple[Rule, ...] = (
+OUTCOMES: tuple[ErrorOutcome, ...] = (
     _fail(
         "NOT_ENOUGH_REPLICAS",
         "the leader looks at the ISR before it appends",
@@ -103,7 +103,7 @@ RULES: tuple[Rule, ...] = (
     _info("UNKNOWN", "the broker does not know either", "Kafka Errors.UNKNOWN_SERVER_ERROR"),
 )
 
-_BY_CODE = {rule.code: rule for rule in RULES}
+_BY_CODE = {row.code: row for row in OUTCOMES}
 
 
 def reported(code: int | None, acks: Acks, elapsed_ns: int) -> Outcome:
@@ -117,10 +117,10 @@ def reported(code: int | None, acks: Acks, elapsed_ns: int) -> Outcome:
         return Outcome.INFO
     if code is None:
         return Outcome.OK
-    rule = _BY_CODE.get(code)
-    if rule is None or elapsed_ns >= SENT_ONCE_WITHIN_NS:
+    row = _BY_CODE.get(code)
+    if row is None or elapsed_ns >= SENT_ONCE_WITHIN_NS:
         return Outcome.INFO
-    return rule.outcome
+    return row.outcome
 
 
 def refused(acks: Acks) -> Outcome:

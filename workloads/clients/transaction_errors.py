@@ -22,8 +22,8 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True)
-class TransactionRule:
-    """The meaning of one kind of error. The first rule that holds applies."""
+class ErrorAction:
+    """The meaning of one kind of error. The first row that holds applies."""
 
     kind: str
     holds: Callable[[KafkaError], bool]
@@ -34,29 +34,29 @@ class TransactionRule:
 
 _API = "librdkafka rdkafka.h, transactional producer API"
 
-RULES: tuple[TransactionRule, ...] = (
-    TransactionRule(
+ACTIONS: tuple[ErrorAction, ...] = (
+    ErrorAction(
         "fatal",
         lambda error: bool(error.fatal()),
         Action.REPLACE,
         "fenced, or its state at the coordinator is gone: this producer can never write again",
         f"{_API}, rd_kafka_error_is_fatal; KIP-98, fencing",
     ),
-    TransactionRule(
+    ErrorAction(
         "abortable",
         lambda error: bool(error.txn_requires_abort()),
         Action.ABORT,
         "the transaction cannot be committed any more; the producer can go on after an abort",
         f"{_API}, rd_kafka_error_txn_requires_abort; KIP-360",
     ),
-    TransactionRule(
+    ErrorAction(
         "retriable",
         lambda error: bool(error.retriable()),
         Action.AGAIN,
         "the call is still under way: calling it again resumes it",
         f"{_API}, rd_kafka_error_is_retriable",
     ),
-    TransactionRule(
+    ErrorAction(
         "other",
         lambda _: True,
         Action.REPLACE,
@@ -66,9 +66,9 @@ RULES: tuple[TransactionRule, ...] = (
 )
 
 
-def after(error: KafkaError) -> TransactionRule:
+def after(error: KafkaError) -> ErrorAction:
     """What to do after this error of a transactional call."""
-    return next(rule for rule in RULES if rule.holds(error))
+    return next(row for row in ACTIONS if row.holds(error))
 
 
 def outcome(intent: str, commit_invoked: bool, succeeded: bool) -> Outcome:
