@@ -111,7 +111,7 @@ LOG_ORDER_READER: tuple[Checker, ...] = (
         suspicious=readers.MAY_HAVE_SKIPPED,
         applies=groups.has_skipping_starts,
         find=readers.skipped,
-        rule=readers.PASSED_OVER,
+        rule=readers.IS_SKIPPED,
         timed=False,
     ),
     PollChecker(

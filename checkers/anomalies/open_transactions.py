@@ -36,8 +36,8 @@ def past_open(history: History) -> DataFrame | None:
     led = led_by_one(history)
     if led is None:
         return None
-    given = history.reads.where(f"({history.read_committed}) and intact and offset > {UNKNOWN_OFFSET}")
-    polled = given.groupBy(*_POLL).agg(F.max("offset").alias("offset")).selectExpr("*", "null as open")
+    deliveries = history.reads.where(f"({history.read_committed}) and intact and offset > {UNKNOWN_OFFSET}")
+    polled = deliveries.groupBy(*_POLL).agg(F.max("offset").alias("offset")).selectExpr("*", "null as open")
     firsts = _first_records(history, led).selectExpr(
         *PARTITION,
         *(f"null as {name}" for name in _POLL[2:]),
@@ -51,7 +51,7 @@ def past_open(history: History) -> DataFrame | None:
     if suspicious is None:
         return None
     return (
-        given.drop("transaction")
+        deliveries.drop("transaction")
         .join(suspicious, on=_POLL, how="inner")
         .where(f"offset > begins_at and {STILL_LED.format(at_ns='read_ns', epoch='leader_epoch')}")
         .groupBy(*PARTITION, "offset", "record_id")

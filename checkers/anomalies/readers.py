@@ -55,7 +55,7 @@ _GAP = pa.schema(
 
 
 #: The rule of ``skipped``.
-PASSED_OVER = "offset >= passed_from and offset < passed_to"
+IS_SKIPPED = "offset >= passed_from and offset < passed_to"
 #: SQL on a record and the gap of a reader: the log of which the reader got the end of the gap did not have the record.
 _OF_A_LATER_LEADER = "coalesce(leader_epoch > epoch, false)"
 
@@ -98,8 +98,10 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     if began := skipping_starts(history):
         of_group = history.local(pa.Table.from_pylist(began, _GAP)).selectExpr("*", "0L as poll", "false as on_arrival")
         taken_over = _inside(log, of_group)
-        given = delivered(history).select(*PARTITION, "offset")
-        passed = passed.unionByName(taken_over.join(given, on=given.columns, how="left_anti").select(*passed.columns))
+        deliveries = delivered(history).select(*PARTITION, "offset")
+        passed = passed.unionByName(
+            taken_over.join(deliveries, on=deliveries.columns, how="left_anti").select(*passed.columns)
+        )
     hidden = _may_be_hidden(history)
     if hidden is not None:
         need_not = F.expr(f"record_id = hidden_id and not ({history.given_all})")
@@ -281,8 +283,8 @@ def _with_epoch(history: History, gaps: DataFrame) -> DataFrame:
         return gaps.withColumn("epoch", F.expr("int(null)"))
     of_poll = ["topic", "partition", "reader", "at_ns", "poll"]
     ends = F.broadcast(gaps.select(*of_poll, "passed_to").distinct())
-    given = delivered(history).where("leader_epoch >= 0").withColumnRenamed("offset", "passed_to")
-    at_ends = given.join(ends, on=[*of_poll, "passed_to"], how="left_semi")
+    deliveries = delivered(history).where("leader_epoch >= 0").withColumnRenamed("offset", "passed_to")
+    at_ends = deliveries.join(ends, on=[*of_poll, "passed_to"], how="left_semi")
     epochs = at_ends.groupBy(*of_poll, "passed_to").agg(F.min("leader_epoch").alias("epoch"))
     return gaps.join(epochs, on=[*of_poll, "passed_to"], how="left").select(*gaps.columns, "epoch")
 

@@ -92,8 +92,8 @@ class Evidence:
     def _committed(self, of: Partition) -> Iterator[Offsets]:
         """For each term, the offsets below which everything was known to be committed, one for each moment."""
         terms = () if of not in self.elections else self.elections[of].terms
-        given = (self.delivered.get((of, number)) for number in range(len(terms)))
-        below = ((by, offsets + 1) for offsets, by in filter(None, given))
+        deliveries = (self.delivered.get((of, number)) for number in range(len(terms)))
+        below = ((by, offsets + 1) for offsets, by in filter(None, deliveries))
         for by, offsets in (*(term.highs[:2] for term in terms), *below):
             at = np.searchsorted(self.moments(of), by, side="right")
             yield offsets[np.append(at[1:] != at[:-1], True)[: len(at)]]

@@ -73,7 +73,7 @@ _STOOD = pa.schema([("topic", pa.string()), ("partition", pa.int32()), ("reader"
 def assignments(history: History, polls: DataFrame) -> list[Row]:
     """Every reader with each partition that it was ever assigned. Returns: READER, since_ns (of its last assignment),
     at (its furthest position since it was last placed: assigned, or sent back by a seek; null if unknown), furthest
-    (its furthest position ever), given (the number of records), gave_up (whether it was revoked, or lost, at last).
+    (its furthest position ever), received (the number of records), gave_up (whether it was revoked, or lost, at last).
 
     Only what it was given while it owned the partition moves a reader: it may hear the end of a partition that it
     has just given up (workloads/clients/consuming.py), and that of records that it threw away."""
@@ -96,7 +96,7 @@ def assignments(history: History, polls: DataFrame) -> list[Row]:
         .agg(
             F.expr("max(next) filter (where at_ns >= placed_ns)").alias("at"),
             F.max("next").alias("furthest"),
-            F.sum("records").alias("given"),
+            F.sum("records").alias("received"),
         )
     )
     assigned = assigned.drop("resets")
@@ -116,11 +116,11 @@ def stopped(assigned: Sequence[Row], history: History) -> list[Reader]:
     alive = any((one["reader"], one["incarnation"]) not in dead for one in assigned)
     found = [(of, *_last_of(members)) for (of, _), members in sorted(parties.items(), key=lambda item: str(item[0]))]
     return [
-        Reader(*of, last["reader"], None if not given and not 0 < (at or 0) < ends[of]["log_end"] else at)
-        for of, last, at, given in found
+        Reader(*of, last["reader"], None if not received and not 0 < (at or 0) < ends[of]["log_end"] else at)
+        for of, last, at, received in found
         if (last["gave_up"] and alive) or (last["reader"], last["incarnation"]) not in dead
-        if not given or (at or 0) < ends[of]["log_end"]
-        if run.heals_all or not given
+        if not received or (at or 0) < ends[of]["log_end"]
+        if run.heals_all or not received
     ]
 
 
@@ -144,4 +144,4 @@ def _last_of(members: Sequence[Row]) -> tuple[Row, int | None, bool]:
     of them got a record."""
     last = max(members, key=lambda one: (one["since_ns"], one["reader"], one["incarnation"]))
     furthest = max((one["furthest"] for one in members if one["furthest"] is not None), default=None)
-    return last, furthest if last["at"] is None else last["at"], any(one["given"] for one in members)
+    return last, furthest if last["at"] is None else last["at"], any(one["received"] for one in members)

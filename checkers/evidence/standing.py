@@ -64,7 +64,7 @@ def with_results(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Lo
         columns, done = [*COLUMNS_OF_SENDS, *TRANSACTION], stored.pieces("transactions", committed(), TRANSACTION)
     timeout_ns = NEVER if known.configuration.idempotence else stored.file.request_timeout_ns
     in_flight = InFlight(known.elections, known.acting, timeout_ns)
-    whole, given = begun_at(logs, vanished), delivered(vanished, known)
+    whole, deliveries = begun_at(logs, vanished), delivered(vanished, known)
     writes = WriteCounter(known.elections, whole)
     pieces = in_larger_pieces(stored.pieces("sends", acknowledged(), columns))
     sends = writes.counting(in_flight.counting(pieces))
@@ -75,7 +75,7 @@ def with_results(known: Evidence, stored: StoredRun, logs: Mapping[Partition, Lo
     spare = {} if stored.count("transactions") else _spare_offsets(known, stored, moved, in_flight)
     written = writes.each()
     return replace(
-        known, logs=whole, delivered=given, again=again, spare=spare, written=written, _edges={}, _moments={}
+        known, logs=whole, delivered=deliveries, again=again, spare=spare, written=written, _edges={}, _moments={}
     )
 
 

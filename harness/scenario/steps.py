@@ -29,8 +29,10 @@ class Named(_Part):
     pin: dict[str, Expression] = Field({}, description="roles to remember as they are before the fault")
 
     def __str__(self) -> str:
-        given = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"fault", "name", "pin"})
-        words = [f"{key} {_words(value)}" for key, value in given.items()]
+        parameters = self.model_dump(
+            mode="json", by_alias=True, exclude_defaults=True, exclude={"fault", "name", "pin"}
+        )
+        words = [f"{key} {_words(value)}" for key, value in parameters.items()]
         return " ".join([self.fault, *words, *([f"as {self.name}"] if self.name else [])])
 
 

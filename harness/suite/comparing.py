@@ -21,7 +21,7 @@ from harness.suite.stored import Availability, Runs, Stored
 #: recovery, 2.5 s in the median and 3.8 s in the 99th percentile.
 _NOISE = {"loss": 0.01, "unavailable": 5.0, "recovery": 5.0, "p50": 3.0, "p99": 5.0}
 #: A figure that grew by the factor, and by this share of the noise, is reported. A choice: less is not worth a line.
-_TOLD = 0.1
+_REPORTED = 0.1
 #: The keys of a scenario that do not influence a run.
 _DESCRIPTIVE = ("name", "source", "claim", "notes", "tags", "expect", "requires", "limits")
 
@@ -190,7 +190,7 @@ def grown(old: CaseFigures, new: CaseFigures, tolerance: float) -> Iterator[str]
 def _grown(old: CaseFigures, new: CaseFigures, tolerance: float) -> Iterator[tuple[bool, str]]:
     for name, noise in _NOISE.items():
         before, after = getattr(old, name), getattr(new, name)
-        if before is None or after is None or after <= before * tolerance or after - before <= noise * _TOLD:
+        if before is None or after is None or after <= before * tolerance or after - before <= noise * _REPORTED:
             continue
         text = share if name == "loss" else seconds
         chance = name == "loss" and LOST.name in new.named

@@ -12,8 +12,8 @@ from harness.history.paths import parts
 from tests.checkers.notation import by_hand, write
 
 
-def passed_over(*rows: str, recorded: bool = True) -> list[tuple[int, int, int]]:
-    """Partition, and from where to where, of what was passed over. A row: ``event @offset t1 p0``, by reader 3; or
+def skipped(*rows: str, recorded: bool = True) -> list[tuple[int, int, int]]:
+    """Partition, and from where to where, of what was skipped. A row: ``event @offset t1 p0``, by reader 3; or
     ``… p0 4``: by reader 4; or ``… p0 4 failed``."""
     split = [(row.split() + ["3", ""][len(row.split()) - 4 :]) for row in rows]
     table = pa.Table.from_pylist(
@@ -62,7 +62,7 @@ def passed_over(*rows: str, recorded: bool = True) -> list[tuple[int, int, int]]
 def test_the_next_owner_may_begin_no_later_than_the_group_asked_to_commit(
     rows: tuple[str, ...], passed: list[tuple[int, int, int]]
 ) -> None:
-    assert passed_over(*rows) == passed
+    assert skipped(*rows) == passed
 
 
 #: Reader 4 began before an unanswered request of reader 3.
@@ -99,7 +99,7 @@ BEGAN_BEFORE = ("assign @0 t1 p0 3", "committing @6 t2 p0 3", "assign @0 t3 p0 4
 def test_a_request_counts_until_a_later_member_that_began_before_it_was_answered(
     rows: tuple[str, ...], passed: list[tuple[int, int, int]]
 ) -> None:
-    assert passed_over(*BEGAN_BEFORE, *rows) == passed
+    assert skipped(*BEGAN_BEFORE, *rows) == passed
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_request_counts_until_a_later_member_that_began_before_it_was_answered
 def test_only_a_commit_shows_where_to_begin_if_requests_are_not_recorded(
     rows: tuple[str, ...], passed: list[tuple[int, int, int]]
 ) -> None:
-    assert passed_over(*rows, recorded=False) == passed
+    assert skipped(*rows, recorded=False) == passed
 
 
 @pytest.mark.parametrize("tells", [False, True])

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.anomalies import cycles, transactions
-from checkers.anomalies.readers import PASSED_OVER, skipped
+from checkers.anomalies.readers import IS_SKIPPED, skipped
 from checkers.catalogue import TRANSACTIONS
 from checkers.checker import Checker
 from checkers.history import History
@@ -574,7 +574,7 @@ def test_readers_may_skip_only_the_records_that_their_isolation_level_hides(
     readers = {f"consumer {listed[0].first_reader + n}": of for n, of in READERS.items()}
     write(tmp_path, listed, isolation_level=level, clients=readers)
     history = History.read(tmp_path, spark)
-    rows = skipped(history, polls(history)).where(PASSED_OVER).collect()
+    rows = skipped(history, polls(history)).where(IS_SKIPPED).collect()
     found = [{one.name_of(row["record_id"]) for row in rows if row["topic"] == one.topic} for one in listed]
     assert found == [{*names.split()} for names in wanted]
 
@@ -729,7 +729,7 @@ def test_readers_may_skip_records_that_a_wipe_or_compaction_may_have_removed(
     scenario = {"topic": {"config": {"cleanup.policy": policy}}}
     write(tmp_path, [hand], scenario=scenario, **settings("read_committed"))
     history = History.read(tmp_path, spark)
-    rows = skipped(history, polls(history)).where(PASSED_OVER).collect()
+    rows = skipped(history, polls(history)).where(IS_SKIPPED).collect()
     assert {hand.name_of(row["record_id"]) for row in rows} == wanted
 
 

@@ -307,7 +307,7 @@ CASES = [
         real_time_order="1",
     ),
     case(
-        "what nobody was given, nor passed over, stands where it was acknowledged",
+        "what nobody was given, nor skipped, stands where it was acknowledged",
         *(send(1, "[1 1]"), send(2, "[0 2]"), poll("[0 2]")),
         unseen="1",
         reordered="1",
@@ -326,7 +326,7 @@ CASES = [
         unseen="1 2",
     ),
     case(
-        "what was passed over is lost, and has no place in an order",
+        "what was skipped is lost, and has no place in an order",
         *(send(1, "[2 1]"), send(2, "[0 2]"), send(3, "[3 3]"), poll("[0 2] [3 3]")),
         lost="1",
     ),
@@ -348,7 +348,7 @@ CASES = [
     # Quirk: values that only a poll that was not :ok brought count as unread.
     case("what a poll brought that failed was read", send(1, "[0 1]"), poll("[0 1]", kind="fail")),
     case(
-        "and it proves that what stood before was passed over",
+        "and it proves that what stood before was skipped",
         *(send(1, "[0 1]"), send(2, "[1 2]"), poll("[1 2]", kind="fail")),
         lost="1",
     ),

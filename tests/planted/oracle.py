@@ -205,7 +205,7 @@ def _replicas(found: Sets, reads: list[Row], sends: list[Row], ends: list[Row], 
 def _order(
     found: Sets, sends: list[Row], log: list[Row], ends: list[Row], reads: list[Row], acknowledged: bool = False
 ) -> None:
-    """``acknowledged``: an acknowledgement tells where a record stands, unless it was passed over by who read on."""
+    """``acknowledged``: an acknowledgement tells where a record stands, unless a reader that read on skipped it."""
     starts = {slot(e): e["log_start"] for e in ends}
     stand, log = [], _proven(log, sends)
     for s in sends:

@@ -15,7 +15,7 @@ from docker.models.images import Image
 
 from harness.cluster.distribution import pom
 from harness.cluster.jars import fetch_jars
-from harness.cluster.turns import alone
+from harness.cluster.one_at_a_time import one_at_a_time
 from harness.core.errors import EnvironmentLacks
 from harness.providers.docker.bootstrap import lacking_to_make, make_base
 from harness.providers.docker.sources import SUITE, Source, Sources, chosen, sources
@@ -142,7 +142,7 @@ def _cached_or_made(
 
     ``make`` gets the tag for each source, and builds the image from one of the sources.
     """
-    with alone(f"{name}-{digest}".replace(":", "_")):
+    with one_at_a_time(f"{name}-{digest}".replace(":", "_")):
         found = _found(client, name, digest, wanted)
         if found is not None:
             return found

@@ -12,9 +12,9 @@ from docker.models.containers import Container
 
 from harness.cluster.distribution import SCRIPTS
 from harness.cluster.kafka_config import properties, settings_of
+from harness.cluster.one_at_a_time import one_at_a_time
 from harness.cluster.provider import Diagnosis, last_words
 from harness.cluster.spec import ClusterSpec, own_spec
-from harness.cluster.turns import alone
 from harness.core.clock import ClockOffset
 from harness.core.errors import ClusterError, NoMeans
 from harness.core.topology import Node, Topology
@@ -143,7 +143,7 @@ class Docker:
             }
         project = compose.project_of(run)
         with released(client, run, directory / LOGS, note, keep):
-            with alone("addresses"):  # two runs that start at once must not choose the same subnet
+            with one_at_a_time("addresses"):  # two runs that start at once must not choose the same subnet
                 with answering("addresses"):
                     subnet = chosen_subnet(client, own.subnet, run)
                     port = _ports(client, run) if clients == "published" else lambda: None

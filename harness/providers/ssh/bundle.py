@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.cluster.distribution import SCRIPTS, pom
 from harness.cluster.jars import fetch_jars
-from harness.cluster.turns import CACHE, alone
+from harness.cluster.one_at_a_time import CACHE, one_at_a_time
 from harness.providers.ssh.looking import room_for
 from harness.providers.ssh.machine import Broken, Machine
 from harness.providers.ssh.text import KAFKA, MachinePaths
@@ -51,7 +51,7 @@ def bundle(version: str) -> Bundle:
     scripts = b"".join((recipes() / "kafka" / name).read_bytes() for name in SCRIPTS)
     made_of = hashlib.sha256(project.encode() + scripts).hexdigest()[:12]
     path = CACHE / f"kafka-{version}-{made_of}.tar"
-    with alone(f"bundle-{version}"):
+    with one_at_a_time(f"bundle-{version}"):
         if not path.exists():
             with tempfile.TemporaryDirectory(prefix="kafka-trial-") as scratch:
                 whole = Path(scratch, "kafka.tar")

@@ -11,7 +11,7 @@ CACHE = Path("~/.cache/kafka-trial").expanduser()
 
 
 @contextmanager
-def alone(doing: str, folder: Path = CACHE) -> Iterator[None]:
+def one_at_a_time(doing: str, folder: Path = CACHE) -> Iterator[None]:
     """Wait until no other process does the work of this name, and let none begin it until the block ends.
 
     Raises EnvironmentLacks if ``folder`` cannot be written.
