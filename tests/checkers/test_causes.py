@@ -41,7 +41,7 @@ def found(spark: SparkSession, tmp_path: Path) -> Ranges:
 
 
 @pytest.mark.long
-def test_what_was_lost_under_one_leader_is_one_run(found: Ranges) -> None:
+def test_records_lost_under_one_leader_are_one_range(found: Ranges) -> None:
     ranges = found(
         "send a ok @0 t1..2",
         "send b ok @1 t4..5",
@@ -218,7 +218,7 @@ def test_the_biggest_are_reported_and_equal_ones_in_the_order_of_their_places() 
         ),
     ],
 )
-def test_what_was_seen_gives_the_report_of_a_run(
+def test_the_sentence_of_a_range_says_what_brokers_reported(
     anomaly: str, part: RecordRange, led: list, faults: list, says: str
 ) -> None:
     text = sentence(BY_NAME[anomaly], facts(part, led, SEEN, faults, NAMES))
@@ -226,7 +226,7 @@ def test_what_was_seen_gives_the_report_of_a_run(
     assert "in vain" not in text
 
 
-def test_what_comes_in_runs_is_looked_for() -> None:
+def test_every_anomaly_that_comes_in_ranges_has_a_checker() -> None:
     assert {anomaly for anomaly in BY_NAME.values() if anomaly.comes_in_ranges} <= {c.anomaly for c in CHECKERS}
 
 

@@ -224,7 +224,7 @@ def test_all_of_a_verdict_is_written_beside_its_run(tmp_path: Path) -> None:
     assert "lost: 520" in report.read_text()
 
 
-def test_what_a_checker_adds_to_an_example_is_shown_under_its_own_name() -> None:
+def test_a_field_that_a_checker_adds_to_an_example_is_shown_by_its_name() -> None:
     row = {
         **example(0),
         "copies": 3,
