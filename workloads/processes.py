@@ -83,14 +83,14 @@ class Workers:
     @property
     def killed_members(self) -> list[Process]:
         """The processes of members that were killed on purpose, for run.json."""
-        return [Process(worker=spec.worker, incarnation=spec.life) for spec in self._killed if spec.member]
+        return [Process(worker=spec.worker, incarnation=spec.process) for spec in self._killed if spec.member]
 
     @property
     def died_members(self) -> list[Process]:
         """The processes of members that ended in the middle of their work though no step killed them: they died by
         themselves, or had to be killed at the end."""
         died = [*self._cut_off, *(worker.spec for worker in self._workers if worker.death)]
-        return [Process(worker=spec.worker, incarnation=spec.life) for spec in died if spec.member]
+        return [Process(worker=spec.worker, incarnation=spec.process) for spec in died if spec.member]
 
     def __enter__(self) -> Self:
         try:

@@ -33,12 +33,12 @@ class Spec(BaseModel):
     partitions: list[Partition] = Field(description="topic and partition")
     journals: Path
     origin_ns: int
-    life: int = Field(0, description="the number of earlier processes of this worker")
+    process: int = Field(0, description="the number of earlier processes of this worker")
 
     @property
     def journal(self) -> str:
         """The name of its journals. Each process of a worker has its own, so those of earlier processes stay."""
-        return f"{self.worker}.{self.life}" if self.life else str(self.worker)
+        return f"{self.worker}.{self.process}" if self.process else str(self.worker)
 
     @property
     def member(self) -> bool:
@@ -52,7 +52,7 @@ class Spec(BaseModel):
 
     def successor(self) -> Self:
         """The spec of the next process of this worker. Raises ClusterError if it may have no more."""
-        return self.model_copy(update={"life": self.life + 1})
+        return self.model_copy(update={"process": self.process + 1})
 
 
 class WriterSpec(Spec):
@@ -68,12 +68,12 @@ class WriterSpec(Spec):
     @property
     def first(self) -> int:
         """The first sequence (and the first transaction) of this process: above those of all earlier processes."""
-        return self.life * _SEQUENCES
+        return self.process * _SEQUENCES
 
     @property
     def first_incarnation(self) -> int:
         """The incarnation of its first client. Each process has a range of a hundred."""
-        return self.life * _CLIENTS
+        return self.process * _CLIENTS
 
     def incarnation_after(self, incarnation: int) -> int:
         """The incarnation of the client that replaces one of this process. Raises ClusterError if that number is the
@@ -84,8 +84,8 @@ class WriterSpec(Spec):
         return following
 
     def successor(self) -> Self:
-        if self.life + 1 >= _PROCESSES:
-            raise ClusterError(f"{self.role} {self.worker} was replaced {self.life} times: it may be no more often")
+        if self.process + 1 >= _PROCESSES:
+            raise ClusterError(f"{self.role} {self.worker} was replaced {self.process} times: it may be no more often")
         return super().successor()
 
 

@@ -10,7 +10,7 @@ from workloads.catalogue import WORKLOADS
 from workloads.protocol import WriterSpec
 
 
-def process(life: int) -> WriterSpec:
+def process(number: int) -> WriterSpec:
     return WriterSpec(
         worker=3,
         role="transactor",
@@ -18,7 +18,7 @@ def process(life: int) -> WriterSpec:
         partitions=[],
         journals=Path(),
         origin_ns=0,
-        life=life,
+        process=number,
         rate=None,
         record_size=64,
         seed=1,
@@ -39,7 +39,7 @@ def test_a_process_has_sequences_of_its_own_worker() -> None:
     assert last.first < 1 << SEQUENCE_BITS
     with pytest.raises(ClusterError, match=r"^transactor 3 was replaced 255 times: it may be no more often$"):
         last.successor()
-    assert last.model_copy(update={"life": last.life + 1}).first == 1 << SEQUENCE_BITS
+    assert last.model_copy(update={"process": last.process + 1}).first == 1 << SEQUENCE_BITS
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)

@@ -186,7 +186,7 @@ def test_a_producer_that_died_by_itself_is_not_replaced_as_if_it_had_been_killed
 def test_a_producer_that_was_replaced_too_often_is_not_killed(surroundings: Surroundings) -> None:
     with begun(Transactions(rate=400, producers=1, consumers=0), surroundings) as workload:
         (worker,) = workload.workers
-        worker.spec = worker.spec.model_copy(update={"life": 255})
+        worker.spec = worker.spec.model_copy(update={"process": 255})
         with pytest.raises(ClusterError, match="transactor 1 was replaced 255 times"):
             workload.replace(1)
         assert workload.killed == frozenset()

@@ -290,8 +290,8 @@ def consume(spec: ConsumerSpec, commands: Commands, stack: ExitStack) -> Report:
     clock = Clock(spec.origin_ns)
     reads_journal = stack.enter_context(Journal(journal_path(spec.journals, "reads", spec.journal), READS))
     positions_journal = stack.enter_context(Journal(journal_path(spec.journals, "positions", spec.journal), POSITIONS))
-    reads = ReadRecorder(reads_journal, spec.worker, Phase.LIVE, spec.life)
-    positions = PositionRecorder(positions_journal, spec.worker, spec.life)
+    reads = ReadRecorder(reads_journal, spec.worker, Phase.LIVE, spec.process)
+    positions = PositionRecorder(positions_journal, spec.worker, spec.process)
     stack.callback(positions.flush)
     stack.callback(reads.flush)
     caught_up = False

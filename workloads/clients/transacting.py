@@ -59,7 +59,7 @@ class Transacting:
         self._client = client
         self._producer = client(spec.config)
         self._incarnation = spec.first_incarnation
-        self._random = np.random.default_rng([spec.seed, spec.worker, spec.life])
+        self._random = np.random.default_rng([spec.seed, spec.worker, spec.process])
         self._deliveries = Deliveries(spec.worker, spec.record_size, sends, clock)
         self._pace = Pace(spec.rate, clock.now())
         self._stage = _Stage.INITIALISING
