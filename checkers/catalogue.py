@@ -151,12 +151,7 @@ CHECKERS: tuple[Checker, ...] = (*DELIVERY, *LOG_ORDER_READER, *TRANSACTIONS, *G
 
 #: Checkers of runs without a final read. They replace those above with the same anomaly.
 WITHOUT_FINAL_READ: tuple[Checker, ...] = (
-    RecordChecker(
-        LOST,
-        candidates=UNREAD,
-        find=imported.lost,
-        sentence="acknowledged writes were skipped by their readers",
-    ),
+    RecordChecker(LOST, candidates=UNREAD, find=imported.lost),
     RecordChecker(
         UNSEEN,
         candidates=UNREAD,
@@ -168,7 +163,6 @@ WITHOUT_FINAL_READ: tuple[Checker, ...] = (
         DUPLICATED,
         candidates="delivered",
         find=imported.duplicated,
-        sentence="records are at more than one offset",
         happened=of_duplicated,
         by_loss=sent_again_for_loss,
     ),

@@ -38,9 +38,9 @@ class Checker(ABC):
 
     ``rule``: SQL that selects the anomaly's rows in the finder's result. ``timed``: whether the result has the times of
     the sends; if not, they are added only when something was found, for that costs a pass over all sends. ``judged``:
-    the verdict of a run with this anomaly, at least. ``sentence``: replaces the anomaly's own sentence. ``happened``:
-    what happened in the run, as far as the anomaly's standing depends on it (not used if it is judged by record).
-    ``by_loss``: the ruling on what would be a violation, if a loss caused it.
+    the verdict of a run with this anomaly, at least. ``happened``: what happened in the run, as far as the anomaly's
+    standing depends on it (not used if it is judged by record). ``by_loss``: the ruling on what would be a violation,
+    if a loss caused it.
     """
 
     anomaly: Anomaly
@@ -48,7 +48,6 @@ class Checker(ABC):
     rule: str = "true"
     timed: bool = True
     judged: Judgement = Judgement.INVALID
-    sentence: str | None = None
     happened: Happened = nothing
     by_loss: ByLoss | None = None
 
@@ -56,11 +55,6 @@ class Checker(ABC):
     def name(self) -> str:
         """The name of its anomaly."""
         return self.anomaly.name
-
-    @property
-    def said(self) -> str:
-        """The sentence that says what is counted."""
-        return self.anomaly.sentence if self.sentence is None else self.sentence
 
     @property
     def sums(self) -> Mapping[Scan, str]:

@@ -43,10 +43,6 @@ from harness.core.errors import HistoryError
 from harness.core.guarantees import Ruling, standing
 from harness.core.verdict import Finding, FoundAnomaly, Judgement, Precondition, Standing, Summary, Verdict, worst
 from harness.history.paths import CHECKERS_LOG
-from harness.history.run_file import RunFile
-
-#: The most findings that have a line in the reasons, the worst first.
-_MOST_FINDINGS = 10
 
 
 def judge(
@@ -60,8 +56,9 @@ def judge(
 
     Writes all records of each anomaly to ``<results>/anomalies/<name>/``, the traceback of a failed checker to
     ``<results>/checkers.log``, and no other file. ``results``: by default the run's directory. ``checkers``: by default
-    all that apply to the run. ``one_task``: as of History.read; it never changes a verdict. Raises HistoryError if the
-    run cannot be judged at all.
+    all that apply to the run. ``one_task``: as of History.read; it never changes a verdict. The verdict has facts
+    only: harness/report/sentences.py adds ``reasons`` and each ``text``. Raises HistoryError if the run cannot be
+    judged at all.
     """
     try:
         history = History.read(directory, spark, results, one_task)
@@ -239,15 +236,14 @@ def verdict(
     least = {checker.name: checker.judged for checker in checkers}
     found = (least.get(name, Judgement.INVALID) for name in anomalies)
     judged = worst([*found, *(Judgement.UNKNOWN for held in met if not held.met)])
-    unexpected = run.expect.unmet(judged, anomalies, met)
     return Verdict(
         schema_number=1,
         run=run.run,
         scenario=run.scenario_name,
         verdict=judged,
-        expected=unexpected is None,
+        expected=run.expect.unmet(judged, anomalies, met) is None,
         partial=run.partial,
-        reasons=reasons(report, caused, met, unexpected, run, checkers),
+        reasons=[],
         summary=report,
         anomalies=anomalies,
         findings=caused,
@@ -265,40 +261,3 @@ def verdict(
 def rows_of(checkers: Iterable[Checker]) -> dict[str, Anomaly]:
     """The anomalies that a verdict of these checkers may name, by name: all of the registry, and the checkers' own."""
     return BY_NAME | {checker.name: checker.anomaly for checker in checkers}
-
-
-def reasons(
-    report: Summary,
-    caused: Sequence[Finding],
-    met: Sequence[Precondition],
-    unexpected: str | None,
-    run: RunFile,
-    checkers: Sequence[Checker],
-) -> list[str]:
-    """The reasons for the verdict, one line each, violations first. The first line is the headline."""
-    rows = rows_of(checkers)
-    said = {
-        **{name: row.sentence for name, row in rows.items()},
-        **{checker.name: checker.said for checker in checkers},
-    }
-    lines = [_finding(one, rows[one.first], said[one.first], report) for one in caused[:_MOST_FINDINGS]]
-    if left := len(caused) - len(lines):
-        lines.append(f"… and {left} more findings: verdict.json")
-    lines += [f"unknown: {held.name}: {held.detail}" for held in met if not held.met]
-    lines += [] if lines else [_clean(report, "are in the final log" if run.final_read else "were read")]
-    return lines + ([f"not as expected: {unexpected}"] if unexpected else [])
-
-
-def _finding(one: Finding, row: Anomaly, said: str, report: Summary) -> str:
-    """One line about a finding: its first anomaly, whose row is ``row``, and the others of the same cause."""
-    of = f" of {report.acknowledged}" if row.of_acknowledged else ""
-    others = ", ".join(f"{name} {count}" for name, count in one.anomalies.items() if name != one.first)
-    also = f" (by the same cause: {others})" if others else ""
-    return f"{one.first}: {one.anomalies[one.first]}{of} {said}{also}; {one.standing}: {one.because}"
-
-
-def _clean(report: Summary, survived: str) -> str:
-    if report.acknowledged:
-        return f"no anomaly: all {report.acknowledged} acknowledged writes {survived}"
-    absent = report.attempted - report.survivors
-    return f"no anomaly: nothing was acknowledged; {absent} of {report.attempted} writes are not in the final log"

@@ -261,9 +261,11 @@ def judged(one: RunToJudge, judge: "Judge") -> tuple["Verdict", Path | None]:
     from harness.run.judging import judging, publish
 
     with judging(one.bench) as results:
-        verdict = with_sentences(judge(one.bench, results))
+        found = judge(one.bench, results)
+        file = RunFile.read(one.bench)
+        verdict = with_sentences(found, file)
         if one.unwritten is None:
-            return verdict, publish(one.directory, results, verdict, RunFile.read(one.directory))
+            return verdict, publish(one.directory, results, verdict, file)
     print_error(f"{one.unwritten}: judged, but nothing is written")
     return verdict, None
 

@@ -39,7 +39,8 @@ class Anomaly:
     ``by_coordinator``: whether the log of the transactions' coordinator may cause it (it decides how transactions end).
     ``lacks_marker``: whether the missing record is the marker that ends a transaction. ``counts_transactions``: whether
     its rows are missing records, and its count is that of their transactions. ``leaves_copy``: whether a copy of each
-    record is in the final log, which may have been written late.
+    record is in the final log, which may have been written late. ``sentence_without_final_read``: the sentence of a run
+    whose logs were not read to their end; None if it is the same.
     """
 
     name: str
@@ -54,6 +55,11 @@ class Anomaly:
     lacks_marker: bool = False
     counts_transactions: bool = False
     leaves_copy: bool = False
+    sentence_without_final_read: str | None = None
+
+    def said(self, final_read: bool) -> str:
+        """The words after its count. ``final_read``: every log of the run was read to its end."""
+        return self.sentence if final_read else self.sentence_without_final_read or self.sentence
 
     @property
     def comes_in_ranges(self) -> bool:
@@ -73,6 +79,7 @@ LOST = Anomaly(
     of_acknowledged=True,
     fate="lost",
     gone=Gone.ACKNOWLEDGED,
+    sentence_without_final_read="acknowledged writes were skipped by their readers",
 )
 UNSEEN = Anomaly(
     "unseen",
@@ -102,6 +109,7 @@ DUPLICATED = Anomaly(
         f"KIP-98, KIP-679; {SEMANTICS}",
     ),
     fate="in the log more than once",
+    sentence_without_final_read="records are at more than one offset",
 )
 PHANTOM = Anomaly("phantom", "records were read that nobody sent", Promise(_APPENDED, SEMANTICS))
 MISPLACED = Anomaly(

@@ -214,7 +214,10 @@ def breaks_a_promise(name: str, found: FoundAnomaly) -> bool:
 
 
 class Verdict(_Part):
-    """verdict.json. Adding keys is free; renaming one needs a new schema number."""
+    """verdict.json. Adding keys is free; renaming one needs a new schema number.
+
+    ``reasons``: the judgement in sentences (harness/report/sentences.py); empty before these are made.
+    """
 
     schema_number: int = Field(SCHEMA, alias="schema")
     run: str

@@ -1,37 +1,68 @@
-"""The sentences of a verdict: the facts of each cause in one line. Pure."""
+"""The sentences of a verdict: its reasons, and the facts of each cause in one line. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.core.anomalies import BY_NAME, Anomaly
 from harness.core.listing import in_order
-from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Verdict
+from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Summary, Verdict
+from harness.history.run_file import RunFile
 from harness.report.words import broker, from_to, of_epoch, seconds
 
 Row = Mapping[str, Any]
+
+#: The most findings that have lines in the reasons, the worst first.
+_MOST_FINDINGS = 10
 
 #: Whether an elected broker had been in the ISR.
 _STOOD = {True: "in the ISR", False: "not in the ISR", None: "perhaps in the ISR"}
 
 
-def with_sentences(verdict: Verdict, rows: Mapping[str, Anomaly] = BY_NAME) -> Verdict:
-    """The verdict with the ``text`` of its runs and findings. Among its reasons, each finding's text follows the
-    finding's own line. ``rows``: what each anomaly is."""
+def with_sentences(verdict: Verdict, run: RunFile, rows: Mapping[str, Anomaly] = BY_NAME) -> Verdict:
+    """The verdict with its ``reasons``, and with the ``text`` of its runs and findings. ``run``: its run.json.
+    ``rows``: what each anomaly is."""
     anomalies = {name: _with_texts(rows[name], anomaly) for name, anomaly in verdict.anomalies.items()}
     findings = [_with_its_texts(finding, rows) for finding in verdict.findings]
-    pending = list(findings)
-    reasons: list[str] = []
-    for reason in verdict.reasons:
-        reasons.append(reason)
-        if pending and reason.startswith(f"{pending[0].first}: ") and (line := second_line(pending.pop(0))):
-            reasons.append(line)
-    return verdict.model_copy(update={"anomalies": anomalies, "findings": findings, "reasons": reasons})
+    complete = verdict.model_copy(update={"anomalies": anomalies, "findings": findings})
+    return complete.model_copy(update={"reasons": _reasons(complete, run, rows)})
 
 
-def second_line(finding: Finding) -> str:
+def _reasons(verdict: Verdict, run: RunFile, rows: Mapping[str, Anomaly]) -> list[str]:
+    """The reasons for the verdict, violations first: two lines for each finding, one for each other. The first line is
+    the headline."""
+    lines: list[str] = []
+    for finding in verdict.findings[:_MOST_FINDINGS]:
+        lines += filter(None, (_first_line(finding, rows[finding.first], run, verdict.summary), _second_line(finding)))
+    if (left := len(verdict.findings) - _MOST_FINDINGS) > 0:
+        lines.append(f"… and {left} more findings: verdict.json")
+    lines += [f"unknown: {held.name}: {held.detail}" for held in verdict.preconditions if not held.met]
+    lines += [] if lines else [_clean(verdict.summary, run)]
+    unexpected = run.expect.unmet(verdict.verdict, verdict.anomalies, verdict.preconditions)
+    return lines + ([f"not as expected: {unexpected}"] if unexpected else [])
+
+
+def _first_line(finding: Finding, row: Anomaly, run: RunFile, summary: Summary) -> str:
+    """The line about a finding: its first anomaly, whose row is ``row``, and the others of the same cause."""
+    of = f" of {summary.acknowledged}" if row.of_acknowledged else ""
+    others = ", ".join(f"{name} {count}" for name, count in finding.anomalies.items() if name != finding.first)
+    also = f" (by the same cause: {others})" if others else ""
+    counted = f"{finding.anomalies[finding.first]}{of} {row.said(run.final_read)}"
+    return f"{finding.first}: {counted}{also}; {finding.standing}: {finding.because}"
+
+
+def _second_line(finding: Finding) -> str:
     """The line after a finding's own among the reasons: the text of its only run, or else its cause."""
     text = finding.runs[0]["text"] if in_one_run(finding) else finding.text
     return f"{finding.first}: {text}" if text else ""
+
+
+def _clean(summary: Summary, run: RunFile) -> str:
+    """The line about a run in which nothing was found."""
+    if summary.acknowledged:
+        survived = "are in the final log" if run.final_read else "were read"
+        return f"no anomaly: all {summary.acknowledged} acknowledged writes {survived}"
+    absent = summary.attempted - summary.survivors
+    return f"no anomaly: nothing was acknowledged; {absent} of {summary.attempted} writes are not in the final log"
 
 
 def in_one_run(finding: Finding) -> bool:

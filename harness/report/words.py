@@ -1,6 +1,7 @@
 """The figures of a verdict as text, and its parts as rows: the same for a terminal and a page. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from harness.core.clock import SECOND_NS
@@ -30,12 +31,12 @@ def verdict_line(verdict: Verdict) -> str:
 def headlines(verdict: Verdict, findings: Sequence[Finding]) -> list[str]:
     """The reasons of a verdict, without what the findings show themselves: why, and where."""
     shown = {f"{finding.first}: {text}" for finding in findings for text in _texts(finding)}
-    lines = []
-    for reason in verdict.reasons:
-        why = next((f": {f.because}" for f in findings if reason.startswith(f"{f.first}: ")), "")
-        if reason not in shown:
-            lines.append(reason.removesuffix(why))
-    return lines
+    lines = [reason for reason in verdict.reasons if reason not in shown]
+    # (What is left begins with a line for each finding, in their order. Of several findings that are named after one
+    # anomaly, only the first one's because is left out.)
+    because = {finding.first: f": {finding.because}" for finding in reversed(findings)}
+    whys = [because[finding.first] for finding in findings]
+    return [line.removesuffix(why) for line, why in zip_longest(lines, whys[: len(lines)], fillvalue="")]
 
 
 def _texts(finding: Finding) -> Iterator[str]:

@@ -64,10 +64,10 @@ def run(
     try:
         with judging(directory) as results:
             size = [StoredRun.open(directory).records]
-            verdict = with_sentences(
-                lasting(lambda spark: judge(directory, spark, emptied(results)), display.line, rows=size)
-            )
-            publish(directory, results, verdict, RunFile.read(directory))
+            judged = lasting(lambda spark: judge(directory, spark, emptied(results)), display.line, rows=size)
+            file = RunFile.read(directory)
+            verdict = with_sentences(judged, file)
+            publish(directory, results, verdict, file)
     except BaseException as exc:
         exc.add_note(f"the recording stays in {directory}")
         raise

@@ -212,8 +212,10 @@ class SuiteRun:
 
     def _judged(self, judge: Future[Judge], directory: Path) -> Verdict:
         with judging(directory) as results:
-            verdict = with_sentences(judge.result()(directory, results))
-            publish(directory, results, verdict, RunFile.read(directory))
+            judged = judge.result()(directory, results)
+            file = RunFile.read(directory)
+            verdict = with_sentences(judged, file)
+            publish(directory, results, verdict, file)
         return verdict
 
     def _let_go(self) -> None:

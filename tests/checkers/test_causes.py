@@ -15,6 +15,7 @@ from checkers.leadership import LeaderTerm
 from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import PERMISSIONS
 from harness.core.verdict import Standing
+from harness.history.run_file import RunFile
 from harness.report.sentences import sentence, with_sentences
 from tests.checkers.notation import SECOND, by_hand, write
 from tests.checkers.ranges import BOTH, NAMES, SEEN, record_range
@@ -34,7 +35,7 @@ def found(spark: SparkSession, tmp_path: Path) -> Ranges:
 
     def write_and_judge(*lines: str) -> Mapping[str, list[dict[str, Any]]]:
         write(tmp_path, [by_hand(*lines)], unclean_election=True)
-        judged = with_sentences(judge(tmp_path, spark))
+        judged = with_sentences(judge(tmp_path, spark), RunFile.read(tmp_path))
         return {name: anomaly.runs for name, anomaly in judged.anomalies.items()}
 
     return write_and_judge

@@ -18,6 +18,8 @@ from checkers.scan.polls import polls
 from checkers.screening import records
 from harness.core.verdict import Judgement, Standing
 from harness.history.paths import ANOMALIES
+from harness.history.run_file import RunFile
+from harness.report.sentences import with_sentences
 from tests.checkers.notation import SECOND, apart, by_hand, turned_round, write
 from tests.checkers.test_delivery import Case, Sets, by_case, case, found_in, hand_histories
 from tests.golden.sample import Judged
@@ -159,7 +161,7 @@ def test_of_a_group_that_commits_last_a_killed_member_excuses_nothing(spark: Spa
 def test_the_verdict_is_invalid_and_says_so_first(spark: SparkSession, tmp_path: Path) -> None:
     lines = (*ABC, "live a @0 r1 t5", "place commit r1 @3 t6", "saw b1 @0 leader=1 epoch=0 isr=1,2,3")
     write(tmp_path, [by_hand(*lines)], grouped=True)
-    verdict = judge(tmp_path, spark)
+    verdict = with_sentences(judge(tmp_path, spark), RunFile.read(tmp_path))
     assert verdict.verdict is Judgement.INVALID
     assert verdict.anomalies.keys() == {"missed"}
     assert verdict.reasons[0].startswith("missed: 2 records were committed past by the group")

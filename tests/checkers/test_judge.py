@@ -16,14 +16,14 @@ from checkers.evidence.circumstances import nothing
 from checkers.evidence.copies import copies_vanished
 from checkers.evidence.store import StoredRows
 from checkers.findings import Observed, findings
-from checkers.judge import active, judge, moment, reasons
+from checkers.judge import active, judge, moment
 from checkers.summary import summary
 from harness.core.anomalies import BY_NAME, READ_CYCLE, SKIPPED, WENT_BACK
 from harness.core.errors import HistoryError
-from harness.core.guarantees import PERMISSIONS, Configuration
+from harness.core.guarantees import PERMISSIONS
 from harness.core.verdict import Expectation, FoundAnomaly, Judgement, Precondition, Standing, Verdict
 from harness.history.paths import ANOMALIES, CHECKERS_LOG, write_table
-from harness.history.run_file import RunFile, State
+from harness.history.run_file import RunFile
 from harness.history.schema import TABLES
 from harness.report.sentences import with_sentences
 from tests.checkers.notation import SECOND, by_hand, without_keys, write
@@ -32,6 +32,8 @@ from tests.checkers.test_holders import LONELY, WHOLE
 from tests.checkers.toy import CHECKER, EVEN
 from tests.long_case import long_case
 from tests.report.test_report import on_terminal
+from tests.report.verdicts import run_file
+from tests.report.verdicts import verdict as made
 
 Judge = Callable[..., Verdict]
 
@@ -67,7 +69,7 @@ def judged(spark: SparkSession, tmp_path: Path) -> Judge:
 
     def write_and_judge(*lines: str, **settings: Any) -> Verdict:
         write(tmp_path, [by_hand(*lines)], **settings)
-        return judge(tmp_path, spark)
+        return with_sentences(judge(tmp_path, spark), RunFile.read(tmp_path))
 
     return write_and_judge
 
@@ -148,7 +150,7 @@ def test_an_anomaly_outweighs_an_assumption(judged: Judge) -> None:
     verdict = judged("send a ok @0", "end 0..0")
     assert verdict.verdict is Judgement.INVALID
     assert verdict.reasons[0].startswith("lost: 1 of 1 acknowledged writes")
-    assert verdict.reasons[1] == "unknown: cluster observed: no observation at all"
+    assert verdict.reasons[2] == "unknown: cluster observed: no observation at all"
 
 
 @pytest.mark.parametrize(("named", "expected"), [([], False), (["cluster observed"], True)])
@@ -273,15 +275,6 @@ def test_a_fault_of_which_nobody_knows_neither_excuses_nor_accuses(judged: Judge
     assert "unknown: faults took effect: no evidence: elect-1" in verdict.reasons
 
 
-READ_TO_THE_END = RunFile(
-    run="by-hand/1",
-    scenario_name="by-hand",
-    scenario={},
-    configuration=Configuration(version="4.3.1"),
-    state=State.RECORDED,
-)
-
-
 def anomaly(standing: Standing) -> FoundAnomaly:
     return FoundAnomaly(count=2, standing=standing, because="because", source="source")
 
@@ -291,17 +284,18 @@ def test_violations_come_before_what_is_permitted() -> None:
     found = {"lost": anomaly(Standing.PERMITTED), "phantom": anomaly(Standing.VIOLATION)}
     met = [Precondition(name="timeline followed", met=False, detail="not met")]
     caused = findings(found, {}, Observed({}, [], [], {}))
-    assert reasons(summary(counts, 2, 0), caused, met, "expected lost alone", READ_TO_THE_END, CHECKERS) == [
+    told = made(Judgement.INVALID, summary=summary(counts, 2, 0), anomalies=found, findings=caused, preconditions=met)
+    assert with_sentences(told, run_file()).reasons == [
         "phantom: 2 records were read that nobody sent; violation: because",
         "lost: 2 of 8 acknowledged writes are not in the final log; permitted: because",
         "unknown: timeline followed: not met",
-        "not as expected: expected lost alone",
+        "not as expected: expected valid, judged invalid",
     ]
 
 
 def test_without_acknowledgements_the_reason_counts_attempted_writes_that_are_missing() -> None:
     counts = {"attempted": 9, "acknowledged": 0, "survivors": 6, "unacknowledged_present": 6}
-    assert reasons(summary(counts, 0, 0), [], [], None, READ_TO_THE_END, CHECKERS) == [
+    assert with_sentences(made(summary=summary(counts, 0, 0)), run_file()).reasons == [
         "no anomaly: nothing was acknowledged; 3 of 9 writes are not in the final log"
     ]
 
@@ -374,7 +368,7 @@ def test_each_checker_of_an_excusable_anomaly_says_what_happened() -> None:
 def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) -> None:
     """As docs/adding.md says."""
     write(tmp_path, [by_hand(*CLEAN)])
-    verdict = with_sentences(judge(tmp_path, spark, checkers=[CHECKER]), {EVEN.name: EVEN})
+    verdict = with_sentences(judge(tmp_path, spark, checkers=[CHECKER]), RunFile.read(tmp_path), {EVEN.name: EVEN})
     assert (verdict.verdict, verdict.anomalies["even"].standing) == (Judgement.INVALID, Standing.VIOLATION)
     headline = "even: 1 of 1 records have an even number; violation"
     assert verdict.reasons[0] == f"{headline}: Kafka promises: no promise at all"
@@ -384,14 +378,11 @@ def test_an_anomaly_is_a_row_and_a_checker(spark: SparkSession, tmp_path: Path) 
 
 
 @pytest.mark.heavy
-def test_the_checkers_that_judge_decide_what_is_said_and_what_the_verdict_is(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_the_checkers_that_judge_decide_what_the_verdict_is(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, [by_hand(*CLEAN)])
-    doubtful = replace(CHECKER, judged=Judgement.UNKNOWN, sentence="are odd")
+    doubtful = replace(CHECKER, judged=Judgement.UNKNOWN)
     verdict = judge(tmp_path, spark, checkers=[doubtful])
-    assert verdict.verdict is Judgement.UNKNOWN
-    assert verdict.reasons[0].startswith("even: 1 of 1 are odd; violation: ")
+    assert (verdict.verdict, verdict.anomalies.keys()) == (Judgement.UNKNOWN, {"even"})
 
 
 @pytest.mark.parametrize(
@@ -506,7 +497,7 @@ def test_a_finder_that_fails_makes_its_own_answer_unknown_and_no_other(spark: Sp
 
 def test_a_run_whose_only_finder_failed_is_unknown(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @0", "end 0..1")])
-    verdict = judge(tmp_path, spark, checkers=failing("lost"))
+    verdict = with_sentences(judge(tmp_path, spark, checkers=failing("lost")), RunFile.read(tmp_path))
     assert (verdict.verdict, verdict.expected) == (Judgement.UNKNOWN, False)
     assert "unknown: checkers answered: failed: lost (ValueError): see checkers.log" in verdict.reasons
     assert judge(tmp_path, spark).verdict is Judgement.INVALID

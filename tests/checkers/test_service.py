@@ -13,6 +13,7 @@ from harness.core.anomalies import BY_NAME
 from harness.core.guarantees import Configuration
 from harness.core.verdict import Expectation, Judgement, Standing
 from harness.history.run_file import Limits, Requirements, RunFile
+from harness.report.sentences import with_sentences
 from tests.checkers.notation import SECOND, by_hand, write
 
 HEALED = {"injecting_ns": 0, "healed_ns": SECOND, "effective": True}
@@ -127,7 +128,7 @@ def test_nothing_is_acknowledged_with_acks_0_and_no_limit_is_broken(spark: Spark
         idempotence=False,
         requires=Requirements(acknowledged=0),
     )
-    verdict = judge(tmp_path, spark)
+    verdict = with_sentences(judge(tmp_path, spark), RunFile.read(tmp_path))
     assert (verdict.verdict, verdict.anomalies) == (Judgement.UNKNOWN, {})
     assert verdict.reasons[0] == "unknown: limits judged: with acks=0 nothing is ever acknowledged"
 
@@ -236,7 +237,7 @@ def test_a_broken_limit_makes_a_run_invalid(spark: SparkSession, tmp_path: Path)
     saw = [f"saw b1 @{at} leader=1 epoch=0 isr=1,2,3" for at in (1, 4, 7)]
     expect = Expectation(verdict=Judgement.INVALID, anomalies=["unavailability"])
     write(tmp_path, [by_hand(*lines, *saw)], limits=Limits(unavailable=5), expect=expect)
-    verdict = judge(tmp_path, spark)
+    verdict = with_sentences(judge(tmp_path, spark), RunFile.read(tmp_path))
     assert (verdict.verdict, verdict.expected) == (Judgement.INVALID, True)
     assert verdict.anomalies["unavailability"].standing is Standing.VIOLATION
     assert verdict.anomalies["unavailability"].examples[0]["lasted_ns"] == 6 * SECOND

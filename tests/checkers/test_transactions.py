@@ -767,7 +767,7 @@ def test_the_verdict_counts_how_transactions_ended_and_how_the_unknown_were_reso
     without_consumers = {name: own for name, own in CLIENTS.items() if not name.startswith("consumer")}
     write(tmp_path, [by_hand(*lines)], isolation_level="read_committed", clients=without_consumers)
     verdict = judge(tmp_path, spark)
-    assert verdict.verdict is Judgement.VALID, verdict.reasons
+    assert verdict.verdict is Judgement.VALID, verdict.preconditions
     assert verdict.transactions == {
         "committed": 1,
         "aborted": 1,

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from checkers.judge import judge
 from harness.core.verdict import Verdict
 from harness.history.paths import VERDICT_FILE, stored
+from harness.history.run_file import RunFile
 from harness.history.schema import Outcome, Phase
 from harness.providers.docker.reaching import CLIENTS
 from harness.report.sentences import with_sentences
@@ -230,7 +231,7 @@ def test_a_scenario_meets_its_claim(
     assert coordinates(directory) == scenario.workload.grouped
     assert (directory / "report.html").stat().st_size > 0
     assert all(log.stat().st_size > 0 for log in (directory / "logs").glob("*.log"))
-    again = with_sentences(judge(directory, spark))
+    again = with_sentences(judge(directory, spark), RunFile.read(directory))
     assert again.to_json() == said, "a stored run is judged to the same verdict"
     assert again.to_json(indent=2) == (directory / VERDICT_FILE).read_text().rstrip("\n")
     left = engine.containers.list(all=True, filters={"label": f"kafka-trial.run={verdict['run']}"})

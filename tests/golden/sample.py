@@ -12,6 +12,7 @@ from checkers.judge import judge
 from checkers.screening import records
 from harness.core.verdict import Verdict
 from harness.history.paths import ANOMALIES
+from harness.history.run_file import RunFile
 from harness.report.sentences import with_sentences
 from tests.golden import rendering
 
@@ -52,6 +53,6 @@ def judged(sample: Sample, run: Path, spark: SparkSession) -> Judged:
     """Store ``sample`` in the empty directory ``run`` and judge it there."""
     sample.store(run)
     if not sample.checkers:
-        return Judged(sample, run, with_sentences(judge(run, spark)))
+        return Judged(sample, run, with_sentences(judge(run, spark), RunFile.read(run)))
     records(History.read(run, spark), sample.checkers)
     return Judged(sample, run, None)

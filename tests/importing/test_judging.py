@@ -14,8 +14,10 @@ from checkers.catalogue import WITHOUT_FINAL_READ
 from checkers.judge import judge
 from harness.core.verdict import Judgement, Standing, Verdict
 from harness.history.paths import ANOMALIES, table_directory
+from harness.history.run_file import RunFile
 from harness.history.schema import TABLES
 from harness.importing.jepsen import import_jepsen
+from harness.report.sentences import with_sentences
 from tests.importing.notation import polled, sent, write
 
 pytestmark = pytest.mark.heavy
@@ -495,7 +497,7 @@ def test_every_question_of_its_own_has_a_case_that_it_finds(checker) -> None:
 def verdict_of(spark: SparkSession, tmp_path: Path):
     def write_and_judge(*lines: str, **settings: str) -> Verdict:
         import_jepsen(write(tmp_path / "history.edn", *lines), tmp_path / "run", settings)
-        return judge(tmp_path / "run", spark)
+        return with_sentences(judge(tmp_path / "run", spark), RunFile.read(tmp_path / "run"))
 
     return write_and_judge
 

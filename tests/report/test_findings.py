@@ -7,14 +7,18 @@ from xml.etree import ElementTree as ET
 import pytest
 from rich.console import Console
 
-from harness.core.verdict import CauseOf, Finding, FoundAnomaly, Judgement, Standing, Verdict
+from harness.core.verdict import CauseOf, Expectation, Finding, FoundAnomaly, Judgement, Precondition, Standing, Verdict
 from harness.report import html, junit, show
 from harness.report.sections import findings_of
 from harness.report.sentences import cause, with_sentences
 from tests.report.verdicts import SECOND, example, lost, run_file, verdict
 
 BECAUSE = "min.insync.replicas=1 with unclean leader election"
-SAID = f"lost: 520 of 987 are not in the final log (by the same cause: vanished 40); permitted: {BECAUSE}"
+SAID = (
+    "lost: 520 of 987 acknowledged writes are not in the final log "
+    f"(by the same cause: vanished 40); permitted: {BECAUSE}"
+)
+EXPECTED = Expectation(verdict=Judgement.INVALID, anomalies=["lost", "vanished"], not_met=["cluster observed"])
 
 
 def run(partition: int = 0, first: int = 100, last: int = 619, **more: Any) -> dict[str, Any]:
@@ -81,7 +85,7 @@ def finding(**changes: Any) -> Finding:
     return Finding(**{**of, **changes})
 
 
-def judged(*findings: Finding, reasons: tuple[str, ...] = (SAID,), **changes: Any) -> Verdict:
+def without_sentences(*findings: Finding, **changes: Any) -> Verdict:
     vanished = FoundAnomaly(
         count=40,
         standing=Standing.PERMITTED,
@@ -91,8 +95,11 @@ def judged(*findings: Finding, reasons: tuple[str, ...] = (SAID,), **changes: An
     )
     own = lost().model_copy(update={"examples": [{**example(n), "offset": 100 + n} for n in range(20)]})
     found = {"lost": own, "vanished": vanished}
-    told = verdict(Judgement.INVALID, anomalies=found, findings=list(findings), reasons=list(reasons), **changes)
-    return with_sentences(told)
+    return verdict(Judgement.INVALID, anomalies=found, findings=list(findings), **changes)
+
+
+def judged(*findings: Finding, expect: Expectation = EXPECTED, **changes: Any) -> Verdict:
+    return with_sentences(without_sentences(*findings, **changes), run_file().model_copy(update={"expect": expect}))
 
 
 def on_terminal(of: Verdict, width: int = 160, terminal: bool = True) -> str:
@@ -133,8 +140,8 @@ def test_a_line_of_a_log_is_shown_as_one_however_long() -> None:
 
 
 def test_the_reasons_have_a_line_for_each_finding_and_one_for_where_it_was() -> None:
-    reasons = judged(finding(), reasons=(SAID, "unknown: cluster observed: not at all")).reasons
-    assert reasons == [
+    unmet = Precondition(name="cluster observed", met=False, detail="not at all")
+    assert judged(finding(), preconditions=[unmet]).reasons == [
         SAID,
         "lost: trial-0: offsets 100–619 (520 records), acknowledged 15.0–19.0 s by b3 (epoch 4) alone in the ISR, lost "
         "when b1, not in the ISR, was elected at 20.0 s (epoch 5) while cut was active",
@@ -151,15 +158,24 @@ def test_two_findings_of_one_anomaly_are_two() -> None:
         anomalies={"lost": 5},
         runs=[run(first=7, last=11, hole=True, elected=None, standing="violation", must=["b1", "b2", "b3"])],
     )
-    reasons = ("lost: 5 of 987 are gone; violation: Kafka promises", SAID)
-    of = judged(untaken, finding(), reasons=reasons)
-    assert [reason.partition(";")[0] for reason in of.reasons[::2]] == [one.partition(";")[0] for one in reasons]
+    of = judged(untaken, finding())
+    said = "lost: 5 of 987 acknowledged writes are not in the final log; violation: Kafka promises"
+    assert of.reasons[::2] == [said, SAID]
     assert "between records of one leader epoch" in of.reasons[1]
     text = on_terminal(of)
     assert text.index("lost 5  violation") < text.index("lost 520, vanished 40  permitted")
     assert text.count("Kafka promises") == 1
     # The examples are the first of the anomaly: none of them is of the first finding.
     assert "… and 5 more: anomalies/lost/" in text
+
+
+def test_of_many_findings_the_reasons_have_the_first_10() -> None:
+    untaken = {"event": CauseOf.UNKNOWN, "hole": False}
+    many = [finding(cause=untaken, anomalies={"lost": 50 - n}, runs=[], more_runs=2) for n in range(13)]
+    *told, left = judged(*many).reasons
+    assert [line.split()[1] for line in told[::2]] == [str(50 - n) for n in range(10)]
+    assert told[1::2] == ["lost: nobody knows what took them"] * 10
+    assert left == "… and 3 more findings: verdict.json"
 
 
 def test_one_event_of_several_partitions_is_shown_with_a_row_for_each() -> None:
@@ -233,7 +249,7 @@ def test_the_page_tells_a_cause_once_and_shows_the_records_of_every_consequence(
 
 
 def test_junit_tells_a_cause_once() -> None:
-    of = judged(finding(), reasons=(SAID, "not as expected: expected valid"), expected=False)
+    of = judged(finding(), expect=Expectation(), expected=False)
     root = ET.fromstring(junit.render(of, run_file()))
     for where in ("system-out", "failure"):
         [text] = [one.text or "" for one in root.iter(where)]
@@ -242,7 +258,8 @@ def test_junit_tells_a_cause_once() -> None:
 
 
 def test_a_verdict_of_before_findings_is_shown_by_its_anomalies() -> None:
-    of = judged(reasons=(f"lost: 520 are gone; permitted: {BECAUSE}", f"vanished: 40 are gone; permitted: {BECAUSE}"))
+    reasons = [f"lost: 520 are gone; permitted: {BECAUSE}", f"vanished: 40 are gone; permitted: {BECAUSE}"]
+    of = without_sentences(reasons=reasons)
     assert [one.anomalies for one in findings_of(of)] == [{"lost": 520}, {"vanished": 40}]
     stored = of.model_dump(by_alias=True, exclude={"findings"})
     before = Verdict.model_validate(stored)
