@@ -286,10 +286,15 @@ class Nemesis:
 
     def _measure_network_faults(self) -> None:
         """Measure the network faults before a process ends, for their counters may end with it. This takes a while, so
-        targets are resolved afterwards."""
+        targets are resolved afterwards. Where such a measurement failed, a fault acted in part, whatever is counted
+        later."""
         for injection in list(self._active.values()):
-            if injection.fault.lives_in_network:
-                self._measure(injection, "before_process_ended")
+            if not injection.fault.lives_in_network:
+                continue
+            counted = self._measure(injection, "before_process_ended")
+            if counted is None and self._shell.network_ends_with_process:
+                uncounted = dict.fromkeys(injection.aim.nodes, Seen(Effect.IN_PART))
+                injection.seen.add("before_process_ended", uncounted)
 
     def _release(self, injection: InjectedFault, nodes: Collection[Node]) -> None:
         """Apply network faults again on the ``nodes`` that run, then release these nodes."""

@@ -64,8 +64,7 @@ class NetworkFault(Fault):
             counted = _read(mechanism, node, aim.tag, shell.in_network_of(node, mechanism.count(aim.tag)))
             if counted is None or not counted.silent:
                 return counted
-            state = "it runs" if shell.helper_runs(node, aim.tag) else "it has ended"
-            return replace(counted, wrong=f"{counted.wrong}: {state}")
+            return replace(counted, wrong=f"{counted.wrong}: {_state_of_helper(shell, node, aim.tag)}")
 
         counted = where_a_network_is(shell, mechanisms, count)
         return self.seen(aim, shell.topology, counted)
@@ -82,6 +81,14 @@ class NetworkFault(Fault):
                     shell.stop_helper(node, aim.tag)
 
         where_a_network_is(shell, mechanisms, remove)
+
+
+def _state_of_helper(shell: NodeShell, node: Node, tag: str) -> str:
+    try:
+        return "it runs" if shell.helper_runs(node, tag) else "it has ended"
+    except ClusterError as exc:
+        # (That it did not answer is known all the same, and so are the counters of other nodes.)
+        return f"nobody knows whether it runs ({exc})"
 
 
 def judged(counted: Counted | None) -> Seen:

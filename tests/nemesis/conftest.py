@@ -62,6 +62,7 @@ class FakeShell:
 
     topology = TOPOLOGY
     network_ends_with_process = True
+    unseen_helpers = False
 
     def __init__(self) -> None:
         self.to_last: list[float] = []
@@ -127,6 +128,8 @@ class FakeShell:
         self.helpers[node, name] = script
 
     def helper_runs(self, node: Node, name: str) -> bool:
+        if self.unseen_helpers:
+            raise ClusterError("the engine does not answer")
         return (node, name) in self.helpers
 
     def stop_helper(self, node: Node, name: str) -> None:

@@ -83,6 +83,17 @@ def test_a_helper_that_runs_but_does_not_answer_is_not_reported_as_ended(
     assert json.loads(row["evidence"])["healing"]["b1"]["wrong"].endswith("did not answer: it runs")
 
 
+def test_an_engine_that_does_not_say_whether_a_helper_runs_hides_no_counters(
+    nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    nemesis.inject(LATE.model_copy(update={"target": ("b1", "b2")}), "it")
+    shell.hung, shell.unseen_helpers = {B1}, True
+    nemesis.heal("it")
+    row = rows.last("it")
+    assert (row["effective"], row["nodes_without_effect"]) == (False, ["b1"])
+    assert "nobody knows whether it runs" in json.loads(row["evidence"])["healing"]["b1"]["wrong"]
+
+
 def test_a_helper_that_died_on_one_of_two_nodes_is_reported_for_that_node(
     nemesis: Nemesis, shell: FakeShell, rows: Rows
 ) -> None:

@@ -598,6 +598,20 @@ def test_what_held_once_but_could_not_be_measured_in_the_end_acted_in_part(
     assert last["nodes_not_known"] == doubtful
 
 
+@pytest.mark.parametrize(("ends", "doubtful"), [(True, ["b1", "b2"]), (False, [])])
+def test_a_fault_whose_counters_ended_unread_with_a_process_acted_in_part(
+    ends: bool, doubtful: list[str], nemesis: Nemesis, shell: FakeShell, rows: Rows
+) -> None:
+    """Whatever the new network of that process counts."""
+    shell.network_ends_with_process = ends
+    nemesis.inject(fault("throttle", target=("b1", "b2")), "thin")
+    shell.garbled = True
+    nemesis.inject(fault("restart", target="b1"))
+    shell.garbled = False
+    nemesis.heal_all()
+    assert rows.last("thin")["nodes_without_effect"] == doubtful
+
+
 @pytest.mark.parametrize(("crashed", "doubtful"), [(B2, ["b1", "b3", "b2"]), (B3, [])])
 def test_a_cut_is_in_doubt_where_its_rules_ended_with_a_process_before_anybody_looked(
     crashed: Node, doubtful: list[str], nemesis: Nemesis, shell: FakeShell, rows: Rows
