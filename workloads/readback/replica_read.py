@@ -54,7 +54,7 @@ def read_replicas(
         deadline = time.monotonic() + within
         sources, failure = _read(bootstrap, broker, progress, isolation_level, journals, clock, deadline, client)
         lines = (
-            _missed(tp, name(broker), found, [*map(name, sorted(sources.of(tp) - {broker}))], failure)
+            _missed(tp, name(broker), found, [_name(name, one) for one in sorted(sources.of(tp) - {broker})], failure)
             for tp, found in progress.items()
         )
         missed += filter(None, lines)
@@ -92,6 +92,10 @@ def _read(
                 positions.happened(PositionEvent.END_OF_PARTITION, *tp, clock.now(), found.read_to)
         positions.flush()
     return sources, None
+
+
+def _name(name: Callable[[int], str], broker: int) -> str:
+    return name(broker) if broker >= 0 else "an unknown broker"
 
 
 def _missed(
