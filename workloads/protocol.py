@@ -11,9 +11,9 @@ from workloads.clients.settings import Config
 
 #: Each process of a producer has so many sequences. A record's id has 40 bits for them (``SEQUENCE_BITS``), which is
 #: room for so many processes.
-_SEQUENCES, _PROCESSES = 1 << 32, 1 << 8
+_SEQUENCES, PROCESSES = 1 << 32, 1 << 8
 #: A choice: an incarnation, written in decimal, shows the process and which of its clients this is.
-_CLIENTS = 100
+CLIENTS = 100
 
 
 class Spec(BaseModel):
@@ -72,19 +72,11 @@ class WriterSpec(Spec):
 
     @property
     def first_incarnation(self) -> int:
-        """The incarnation of its first client. Each process has a range of a hundred."""
-        return self.process * _CLIENTS
-
-    def incarnation_after(self, incarnation: int) -> int:
-        """The incarnation of the client that replaces one of this process. Raises ClusterError if that number is the
-        next process's."""
-        following = incarnation + 1
-        if following >= self.first_incarnation + _CLIENTS:
-            raise ClusterError(f"{self.role} {self.worker} replaced {_CLIENTS - 1} dead clients: it may have no more")
-        return following
+        """The incarnation of its first client. Each process has a range of ``CLIENTS``."""
+        return self.process * CLIENTS
 
     def successor(self) -> Self:
-        if self.process + 1 >= _PROCESSES:
+        if self.process + 1 >= PROCESSES:
             raise ClusterError(f"{self.role} {self.worker} was replaced {self.process} times: it may be no more often")
         return super().successor()
 

@@ -1,6 +1,7 @@
 """The workload ``transactions``: producers write in transactions and abort some on purpose; consumers of both isolation
 levels read them."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Literal, Self
 
@@ -10,7 +11,7 @@ from harness.core.quantities import Positive, Share, Whole
 from workloads.clients.settings import Isolation, consumer_config, transactor_config
 from workloads.clients.specs import ConsumerSpec, TransactorSpec
 from workloads.processes import Workers
-from workloads.protocol import Spec
+from workloads.protocol import PROCESSES, Spec
 from workloads.workload import Contradiction, Surroundings, Workload, WorkloadStep
 
 #: librdkafka wants its socket.timeout.ms (10 s here) to fit into a transaction (rdkafka_conf.c, finalize).
@@ -93,10 +94,18 @@ class Transactions(Workload):
         return transactional_id(origin_ns, 1)
 
     def contradictions(self, timeline: Iterable[tuple[int, WorkloadStep]]) -> Iterator[Contradiction]:
-        """Only an existing producer can be replaced."""
+        """Only an existing producer can be replaced, and not more often than record ids have room for."""
+        replaced = Counter[int]()
         for index, step in timeline:
-            if isinstance(step, Replace) and step.replace.producer > self.producers:
-                says = f"there is no producer {step.replace.producer}: they are 1 to {self.producers}"
+            if not isinstance(step, Replace):
+                continue
+            number = step.replace.producer
+            replaced[number] += 1
+            if number > self.producers:
+                says = f"there is no producer {number}: they are 1 to {self.producers}"
+                yield Contradiction(index, ("replace", "producer"), says)
+            elif replaced[number] == PROCESSES:
+                says = f"producer {number} is replaced {PROCESSES} times: it may be {PROCESSES - 1} times"
                 yield Contradiction(index, ("replace", "producer"), says)
 
     def worker_specs(self, surroundings: Surroundings) -> list[Spec]:

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from harness.core.children import without_pandas
+from harness.core.errors import KafkaTrialError
 from workloads.loop import Commands, HarnessGoneError, send_report
 from workloads.protocol import NamedSpec, Report
 
@@ -46,6 +47,8 @@ def main() -> None:
     except HarnessGoneError:
         # The harness is gone, so there is nobody to report to. The ExitStack has closed the journals.
         os._exit(1)
+    except KafkaTrialError as exc:
+        sys.exit(str(exc))
     # The journals are closed. librdkafka's own shutdown might wait for brokers that are cut off.
     os._exit(0)
 

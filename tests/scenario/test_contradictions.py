@@ -491,6 +491,10 @@ def test_every_contradiction_is_reported_not_just_the_first(refused: Refused) ->
             "there is no producer 3: they are 1 to 2",
         ),
         (
+            ["workload={kind: transactions}", f"timeline={[{'replace': {'producer': 1}}] * 256}"],
+            "producer 1 is replaced 256 times: it may be 255 times",
+        ),
+        (
             ["timeline.0.inject.target=coordinator", "timeline.2={wait: 1s}"],
             "'coordinator': only transactions have one; use kind: transactions",
         ),

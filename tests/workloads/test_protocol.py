@@ -7,13 +7,12 @@ import pytest
 from harness.core.errors import ClusterError
 from harness.history.schema import FINAL_READER, SEQUENCE_BITS
 from workloads.catalogue import WORKLOADS
-from workloads.protocol import WriterSpec
+from workloads.clients.specs import TransactorSpec
 
 
-def process(number: int) -> WriterSpec:
-    return WriterSpec(
+def process(number: int) -> TransactorSpec:
+    return TransactorSpec(
         worker=3,
-        role="transactor",
         config={},
         partitions=[],
         journals=Path(),
@@ -22,6 +21,8 @@ def process(number: int) -> WriterSpec:
         rate=None,
         record_size=64,
         seed=1,
+        records=10,
+        aborted=0.0,
     )
 
 

@@ -142,8 +142,8 @@ class Producing:
 
     def _replace(self) -> None:
         if self._deliveries.give_up(self._producer.purge, partial(self._serve_reports, self._producer.flush)):
-            self._incarnation = self._spec.incarnation_after(self._incarnation)
             self._producer = self._client(self._spec.config)
+            self._incarnation += 1
             self._dead = False
 
 

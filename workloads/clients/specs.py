@@ -2,8 +2,9 @@
 
 from typing import ClassVar, Literal
 
+from harness.core.errors import ClusterError
 from workloads.clients.settings import MOST_WAITING, Acks
-from workloads.protocol import Spec, WriterSpec
+from workloads.protocol import CLIENTS, Spec, WriterSpec
 
 #: With acks=0 a producer finishes when all is sent, but a broker under load may append the records later.
 _TAKEN_WITHIN_S = 3.0
@@ -34,6 +35,14 @@ class TransactorSpec(WriterSpec):
     role: Literal["transactor"] = "transactor"
     records: int
     aborted: float
+
+    def incarnation_after(self, incarnation: int) -> int:
+        """The incarnation of the client that replaces one of this process. Raises ClusterError if that number is the
+        next process's."""
+        following = incarnation + 1
+        if following >= self.first_incarnation + CLIENTS:
+            raise ClusterError(f"{self.role} {self.worker} replaced {CLIENTS - 1} dead clients: it may have no more")
+        return following
 
 
 class ConsumerSpec(Spec):
