@@ -1,10 +1,10 @@
 """Says whether judging became slower: ``python -m benchmarks.compare A B [--records N,N…] [--times N] [--json FILE]``.
 
 Two commits judge the same histories in turn, A B A B …, each time cold, in a fresh process with that commit's code. The
-older one writes the histories, because it cannot judge newer formats. Writes the figures of every pair, the medians of
-both, and how the pairs compare to a JSON file, and prints a table of them. A slow minute of the machine hits both of a
-pair; B counts as slower or faster only if all pairs agree. Exits with 1 if it is slower by more than 5 % in all, or by
-more than 25 % if there is only one pair.
+older one writes the histories, because it cannot judge newer formats. After each pair, writes to a file the figures
+of every pair, the medians of both, and how the pairs compare; prints a table of them in the end. A slow minute of the
+machine hits both of a pair; B counts as slower or faster only if all pairs agree. Exits with 1 if it is slower by more
+than 5 % in all, or by more than 25 % if there is only one pair.
 """
 
 import argparse
@@ -78,9 +78,10 @@ def older(repository: Path, a: str, b: str) -> str:
 
 def compared(pairs: Sequence[Pair], figure: str) -> dict[str, Any]:
     """The medians of both sides, the ratios B/A of the pairs, and whether B is ``slower`` or ``faster`` (if all pairs
-    agree) or the ``same``."""
+    agree, or by more than noise if there is only one) or the ``same``."""
     ratios = [pair["B"][figure] / pair["A"][figure] for pair in pairs]
-    follows = "slower" if min(ratios) > 1 else "faster" if max(ratios) < 1 else "same"
+    sure = 1 if len(pairs) > 1 else _NOISE_OF_ONE
+    follows = "slower" if min(ratios) > sure else "faster" if max(ratios) < 1 / sure else "same"
     return {
         **{side: statistics.median(pair[side][figure] for pair in pairs) for side in ("A", "B")},
         "ratio": statistics.median(ratios),
@@ -125,10 +126,17 @@ def table(conclusion: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def sizes(text: str, times: int) -> dict[int, int]:
-    """How many pairs of each size: ``30000,10000000x1`` with 3 ``times`` is three and one."""
+def sizes(text: str) -> dict[int, int | None]:
+    """How many pairs of each size, if it says so: ``30000,10000000x1``. Raises ValueError."""
     parts = (part.partition("x") for part in text.split(","))
-    return {int(records): int(own or times) for records, _, own in parts}
+    return {at_least_one(records): at_least_one(own) if x else None for records, x, own in parts}
+
+
+def at_least_one(text: str) -> int:
+    """A number. Raises ValueError if it is below 1."""
+    if (number := int(text)) < 1:
+        raise ValueError(f"{number} is less than 1")
+    return number
 
 
 def short(commit: str) -> str:
@@ -140,8 +148,9 @@ def short(commit: str) -> str:
 
 def measured(
     commits: Mapping[str, str], pairs_of: Mapping[int, int], memory: str, outputs: Outputs
-) -> dict[int, list[Pair]]:
-    """The pairs of each size, A B A B … ``outputs`` runs a command in a tree, as ``in_tree`` does."""
+) -> Iterator[dict[int, list[Pair]]]:
+    """The pairs of each size so far, A B A B …, after each pair. ``outputs`` runs a command in a tree, as ``in_tree``
+    does."""
     results: dict[int, list[Pair]] = {}
     first = older(Path.cwd(), commits["A"], commits["B"])
     with tempfile.TemporaryDirectory(prefix="kafka-trial-compare-") as scratch:
@@ -161,22 +170,27 @@ def measured(
                     }
                     results.setdefault(records, []).append(pair)
                     print(f"{records}: {pair}", file=sys.stderr, flush=True)
-    return results
+                    yield results
 
 
 def main(arguments: Sequence[str] | None = None, outputs: Outputs = in_tree) -> None:
     """Run the comparison. ``outputs``: as in ``measured``."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("commits", nargs=2, metavar="COMMIT", help="A, and B")
-    parser.add_argument("--records", default=SIZES, help=f"sizes: sends of each history ({SIZES}; x1: one pair)")
-    parser.add_argument("--times", type=int, default=3, help="pairs for each other size")
+    parser.add_argument(
+        "--records", type=sizes, default=SIZES, help=f"sizes: sends of each history ({SIZES}; x1: one pair)"
+    )
+    parser.add_argument("--times", type=at_least_one, default=3, help="pairs for each other size")
     parser.add_argument("--memory", default="6g", help="heap of the Spark driver")
     parser.add_argument("--json", type=Path, help="the file with the figures (bench-compare-A-B.json)")
     asked = parser.parse_args(arguments)
     commits = {side: short(commit) for side, commit in zip("AB", asked.commits, strict=True)}
     file = asked.json or Path(f"bench-compare-{commits['A']}-{commits['B']}.json")
-    conclusion = concluded(commits, measured(commits, sizes(asked.records, asked.times), asked.memory, outputs))
-    file.write_text(json.dumps(conclusion, indent=1) + "\n")
+    pairs_of = {records: own or asked.times for records, own in asked.records.items()}
+    conclusion = concluded(commits, {})
+    for results in measured(commits, pairs_of, asked.memory, outputs):
+        conclusion = concluded(commits, results)
+        file.write_text(json.dumps(conclusion, indent=1) + "\n")
     print(table(conclusion), conclusion["because"], f"written to {file}", sep="\n")
     sys.exit(conclusion["exit"])
 

@@ -56,8 +56,17 @@ def test_the_table_has_a_line_for_each_size_and_figure() -> None:
 
 
 def test_the_largest_size_is_measured_once_and_others_as_often_as_asked() -> None:
-    assert sizes(SIZES, 3) == {30_000: 3, 1_000_000: 3, 10_000_000: 1}
-    assert sizes("100,200", 2) == {100: 2, 200: 2}
+    assert sizes(SIZES) == {30_000: None, 1_000_000: None, 10_000_000: 1}
+    assert sizes("100,200") == {100: None, 200: None}
+
+
+@pytest.mark.parametrize("wrong", [("--records", "abc"), ("--records", "10xq"), ("--records", "9x0"), ("--times", "0")])
+def test_sizes_and_times_that_are_no_numbers_are_refused_in_a_line(
+    wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["HEAD", "HEAD", *wrong])
+    assert f"argument {wrong[0]}: invalid" in capsys.readouterr().err
 
 
 def committed(repository: Path, name: str, at: int) -> str:
