@@ -126,7 +126,9 @@ There `Toy` is a function that imports the class only when it is called, because
 provider's dependencies. For the same reason `spec.py` is separate.
 
 A setting is written in a scenario's `cluster`, or `--set cluster.KEY=VALUE`. It has an option of its own (`--machines`,
-`--images`) if the line says so: `options=(CommandOption("bell", "Ring this bell."),)`. Run: `scripts/test near`.
+`--images`) if the line says so: `options=(CommandOption("bell", "Ring this bell.", locates=True),)`. With `locates` it
+says where the nodes are, and `cleanup` takes it, but `suite` does not. Without, it is the other way round. `run` and
+`doctor` take both. Run: `scripts/test near`.
 
 The tests need:
 

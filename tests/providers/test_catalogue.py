@@ -2,12 +2,13 @@
 
 import io
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
-from harness.cli import codes
+from harness.cli import cleanup, codes, doctor, running, suite
 from harness.cli.backends import Backends
 from harness.cluster.provider import Provider
 from harness.cluster.spec import ClusterSpec, CommandOption, own_spec
@@ -170,6 +171,13 @@ def test_a_choice_of_its_options_is_checked(kafka_trial: Invoke) -> None:
 def test_options_are_settings_of_their_provider() -> None:
     for row in PROVIDERS.values():
         assert {option.key for option in row.options} <= set(row.spec.model_fields)
+
+
+def test_no_option_of_a_provider_has_the_name_of_another_parameter_of_a_command() -> None:
+    options = Counter(option.key for row in PROVIDERS.values() for option in row.options)
+    for command in (running.run, suite.suite, doctor.doctor, cleanup.cleanup):
+        names = Counter(parameter.name for parameter in command.params)
+        assert not [name for name, count in (names + options).items() if count > 1], command.name
 
 
 def test_cleanup_asks_it_after_docker_and_without_docker_too(
