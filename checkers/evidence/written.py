@@ -53,7 +53,7 @@ class _Part:
     first: int
     last: int
     sent: Times
-    standing: int = 0
+    in_log: int = 0
     gone: list[tuple[Times, Times]] = field(default_factory=list)
 
     def here(self, offset: Times) -> Times:
@@ -82,7 +82,7 @@ class WriteCounter:
         for piece in sends:
             for part, sent, until, _ in self._of_each(piece.select(COLUMNS)):
                 own = sent[until >= part.begins_ns]
-                part.standing += len(own)
+                part.in_log += len(own)
                 early = own[own < part.sent[-1]] if len(part.sent) == MOST_SENT else own
                 if len(early):
                     part.sent = np.sort(np.append(part.sent, early))[:MOST_SENT].copy()
@@ -93,7 +93,7 @@ class WriteCounter:
         They have COLUMNS_OF_GONE."""
         for piece in gone:
             for part, _, until, offset in self._of_each(piece.select(_GONE).rename_columns(COLUMNS).drop_null()):
-                part.standing -= int(np.count_nonzero(until >= part.begins_ns))
+                part.in_log -= int(np.count_nonzero(until >= part.begins_ns))
                 part.gone.append((offset, until))
             yield piece
 
@@ -108,7 +108,7 @@ class WriteCounter:
     def each(self) -> Mapping[tuple[Partition, int], LeaderWrites]:
         """For each partition and term with a part of its own in the final log, what was counted."""
         return {
-            (of, n): LeaderWrites(part.sent, max(part.last + 1 - part.first - part.standing, 0), part.twice)
+            (of, n): LeaderWrites(part.sent, max(part.last + 1 - part.first - part.in_log, 0), part.twice)
             for of, parts in self._parts.items()
             for n, part in parts.items()
         }
