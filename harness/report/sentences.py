@@ -18,35 +18,35 @@ _MOST_FINDINGS = 10
 _STOOD = {True: "in the ISR", False: "not in the ISR", None: "perhaps in the ISR"}
 
 
-def with_sentences(verdict: Verdict, run: RunFile, rows: Mapping[str, Anomaly] = BY_NAME) -> Verdict:
-    """The verdict with its ``reasons``, and with the ``text`` of its runs and findings. ``run``: its run.json.
+def with_sentences(verdict: Verdict, file: RunFile, rows: Mapping[str, Anomaly] = BY_NAME) -> Verdict:
+    """The verdict with its ``reasons``, and with the ``text`` of its ranges and findings. ``file``: its run.json.
     ``rows``: what each anomaly is."""
     anomalies = {name: _with_texts(rows[name], anomaly) for name, anomaly in verdict.anomalies.items()}
     findings = [_with_its_texts(finding, rows) for finding in verdict.findings]
     complete = verdict.model_copy(update={"anomalies": anomalies, "findings": findings})
-    return complete.model_copy(update={"reasons": _reasons(complete, run, rows)})
+    return complete.model_copy(update={"reasons": _reasons(complete, file, rows)})
 
 
-def _reasons(verdict: Verdict, run: RunFile, rows: Mapping[str, Anomaly]) -> list[str]:
+def _reasons(verdict: Verdict, file: RunFile, rows: Mapping[str, Anomaly]) -> list[str]:
     """The reasons for the verdict, violations first: two lines for each finding, one for each other. The first line is
     the headline."""
     lines: list[str] = []
     for finding in verdict.findings[:_MOST_FINDINGS]:
-        lines += filter(None, (_first_line(finding, rows[finding.first], run, verdict.summary), _second_line(finding)))
+        lines += filter(None, (_first_line(finding, rows[finding.first], file, verdict.summary), _second_line(finding)))
     if (left := len(verdict.findings) - _MOST_FINDINGS) > 0:
         lines.append(f"… and {left} more findings: verdict.json")
     lines += [f"unknown: {held.name}: {held.detail}" for held in verdict.preconditions if not held.met]
-    lines += [] if lines else [_clean(verdict.summary, run)]
-    unexpected = run.expect.unmet(verdict.verdict, verdict.anomalies, verdict.preconditions)
+    lines += [] if lines else [_clean(verdict.summary, file)]
+    unexpected = file.expect.unmet(verdict.verdict, verdict.anomalies, verdict.preconditions)
     return lines + ([f"not as expected: {unexpected}"] if unexpected else [])
 
 
-def _first_line(finding: Finding, row: Anomaly, run: RunFile, summary: Summary) -> str:
+def _first_line(finding: Finding, row: Anomaly, file: RunFile, summary: Summary) -> str:
     """The line about a finding: its first anomaly, whose row is ``row``, and the others of the same cause."""
     of = f" of {summary.acknowledged}" if row.of_acknowledged else ""
     others = ", ".join(f"{name} {count}" for name, count in finding.anomalies.items() if name != finding.first)
     also = f" (by the same cause: {others})" if others else ""
-    counted = f"{finding.anomalies[finding.first]}{of} {row.said(run.final_read)}"
+    counted = f"{finding.anomalies[finding.first]}{of} {row.said(file.final_read)}"
     return f"{finding.first}: {counted}{also}; {finding.standing}: {finding.because}"
 
 
@@ -56,10 +56,10 @@ def _second_line(finding: Finding) -> str:
     return f"{finding.first}: {text}" if text else ""
 
 
-def _clean(summary: Summary, run: RunFile) -> str:
+def _clean(summary: Summary, file: RunFile) -> str:
     """The line about a run in which nothing was found."""
     if summary.acknowledged:
-        survived = "are in the final log" if run.final_read else "were read"
+        survived = "are in the final log" if file.final_read else "were read"
         return f"no anomaly: all {summary.acknowledged} acknowledged writes {survived}"
     absent = summary.attempted - summary.survivors
     return f"no anomaly: nothing was acknowledged; {absent} of {summary.attempted} writes are not in the final log"
