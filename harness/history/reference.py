@@ -61,7 +61,8 @@ ROWS = {
 COLUMNS = {
     "worker": "number of the producer",
     "reader": "number of the reader: 1000 is the final read, 1000 + n the read of broker n's own log",
-    "incarnation": "which process of that worker, from 0 on: a new one after each kill",
+    "incarnation": "which process of that worker, from 0 on: a new one after each kill. Of a"
+    " producer 100 times that, and one more for each client that replaced a dead one in that process",
     "sequence": "which of the worker's records, from 0 on",
     "topic": "topic",
     "partition": "partition",
