@@ -199,11 +199,12 @@ def suite_on(disk: Disk, kafka_trial: Invoke, then: Callable[[], object], *more:
     """A suite of one run on a disk, and what happens ``then``, before it is judged."""
     actions = World(disk.path).actions()
 
-    def judge(*_: object) -> Callable[[Path, Path], Verdict]:
+    def judge(run: Path, results: Path) -> Verdict:
+        # (While a run is judged, nothing else writes to the disk.)
         then()
-        return lambda run, results: verdict()
+        return verdict()
 
-    backends = Backends(recorder=actions.start, judge=judge, clean=actions.clean, abandon=actions.abandon)
+    backends = Backends(recorder=actions.start, judge=lambda *_: judge, clean=actions.clean, abandon=actions.abandon)
     return kafka_trial("suite", "delivery/at-least-once", "--store", disk.path, *more, backends=backends)
 
 
