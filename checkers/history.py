@@ -65,8 +65,9 @@ class History:
         """The history of the run in ``directory``. No row is read yet.
 
         ``results``: the directory for what checkers find; by default the run's. ``one_task``: whether one task reads
-        all rows of a table; this changes only the layout of the work, never an answer; by default true for a history
-        with less than ROWS_OF_ONE_TASK rows. Raises HistoryError as StoredRun.open does.
+        all rows of a table; this changes the layout of the work, and which records finders compare (``compares_all``),
+        never an answer; by default true for a history with less than ROWS_OF_ONE_TASK rows. Raises HistoryError as
+        StoredRun.open does.
         """
         stored = StoredRun.open(directory)
         few = stored.records < ROWS_OF_ONE_TASK if one_task is None else one_task
