@@ -4,7 +4,7 @@ A checker first asks the scans. Its finder runs only if they found candidates.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
@@ -66,8 +66,9 @@ class Checker(ABC):
         """Whether its finder must run, if that is known from the scan of record bits or without a scan."""
 
     @abstractmethod
-    def ask(self, scans: Scans) -> Question | None:
-        """The finder to run; None if there are no candidates. Waits only for the scans that it needs."""
+    def questions(self, scans: Scans) -> Iterator[Question]:
+        """Each finder to run; none if there are no candidates. The result of the last one counts. Waits only for the
+        scans that it needs."""
 
 
 @dataclass(frozen=True)
@@ -93,16 +94,19 @@ class RecordChecker(Checker):
         return {Scan.RECORD_BITS: number, **({Scan.LOG_ORDER: self.in_order} if self.in_order else {})}
 
     def applies_at_once(self, scans: Scans) -> bool:
-        """Whether there are candidates."""
-        return scans.count(Scan.RECORD_BITS, self.name) > 0
-
-    def ask(self, scans: Scans) -> Question | None:
-        """Run the finder on the candidates."""
+        """Whether there are candidates, and the log order is not needed."""
         number = scans.count(Scan.RECORD_BITS, self.name)
-        compares_all = bool(number) and scans.history.compares_all
-        if self.in_order and (compares_all or scans.count(Scan.LOG_ORDER, self.name)):
-            return partial(self.find, scans.every_record)
-        return partial(self.find, scans.candidates(self.candidates, number)) if number else None
+        return number > 0 and (self.in_order is None or scans.history.compares_all)
+
+    def questions(self, scans: Scans) -> Iterator[Question]:
+        """Run the finder on the candidates. If the log order shows that any record may be in the anomaly, run it on all
+        records. (It hardly ever does, and the candidates need not wait for it.)"""
+        number = scans.count(Scan.RECORD_BITS, self.name)
+        compares_all = self.in_order is not None and number > 0 and scans.history.compares_all
+        if number and not compares_all:
+            yield partial(self.find, scans.candidates(self.candidates, number))
+        if compares_all or (self.in_order and scans.count(Scan.LOG_ORDER, self.name)):
+            yield partial(self.find, scans.every_record)
 
 
 @dataclass(frozen=True)
@@ -127,11 +131,10 @@ class OrderChecker(Checker):
         """Whether there are other candidates."""
         return scans.count(Scan.RECORD_BITS, self.name) > 0
 
-    def ask(self, scans: Scans) -> Question | None:
+    def questions(self, scans: Scans) -> Iterator[Question]:
         """Run the finder on the unsettled records."""
         if self.applies_at_once(scans) or scans.count(Scan.LOG_ORDER, self.name):
-            return partial(self.find, scans.unsettled)
-        return None
+            yield partial(self.find, scans.unsettled)
 
 
 @dataclass(frozen=True)
@@ -155,11 +158,10 @@ class PollChecker(Checker):
         """Whether it looks at the history whatever its polls are."""
         return self.applies(scans.history)
 
-    def ask(self, scans: Scans) -> Question | None:
+    def questions(self, scans: Scans) -> Iterator[Question]:
         """Run the finder on the polls."""
         if self.applies(scans.history) or scans.count(Scan.POLLS, self.name):
-            return partial(self.find, scans.history, scans.polls())
-        return None
+            yield partial(self.find, scans.history, scans.polls())
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,7 @@ class TableChecker(Checker):
         """Whether it looks at the history."""
         return self.applies(scans.history)
 
-    def ask(self, scans: Scans) -> Question | None:
+    def questions(self, scans: Scans) -> Iterator[Question]:
         """Run the finder on the history."""
-        return partial(self.find, scans.history) if self.applies(scans.history) else None
+        if self.applies(scans.history):
+            yield partial(self.find, scans.history)

@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +22,7 @@ from checkers.evidence.circumstances import all_may_have_moved
 from checkers.evidence.copies import without_late_copies
 from checkers.evidence.decision import WORST_FIRST
 from checkers.evidence.faults import active
-from checkers.evidence.holes import known_holes, unread
+from checkers.evidence.holes import FinalLogs, known_holes, read_final_logs, unread
 from checkers.evidence.losses import Losses, losses_of
 from checkers.evidence.readers import behind
 from checkers.evidence.record_ranges import RecordRange
@@ -73,6 +73,13 @@ def judge(
 
 
 def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
+    final_logs: Future[FinalLogs | None] | None = None
+
+    def read_when_needed(one: Found) -> None:
+        nonlocal final_logs
+        if final_logs is None and one.count and one.checker.anomaly.judged_by_record:
+            final_logs = pool.submit(read_final_logs, history)
+
     # Independent queries run in threads: Spark plans and compiles one while it executes another.
     with ThreadPoolExecutor() as pool:
         polled = (
@@ -80,7 +87,7 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
             if history.read_live or history.run_file.workers("positions")
             else None
         )
-        judged = pool.submit(records, history, checkers, polled.result if polled else None)
+        judged = pool.submit(records, history, checkers, polled.result if polled else None, read_when_needed)
         acknowledged = pool.submit(writes, history)
         again = redelivered(history, polled.result()) if polled else {}
         stopped = behind(history, polled.result()) if polled and history.run_file.final_read else []
@@ -94,7 +101,7 @@ def _judged(history: History, checkers: Sequence[Checker]) -> Verdict:
     sizes = {f.checker.anomaly.name: f.count for f in found} | dict.fromkeys(failures)
     report = summary(counts, lost=sizes.get(LOST.name, 0), duplicated=sizes.get(DUPLICATED.name, 0))
     found_rows = stored(found)
-    losses = losses_of(history, found_rows, seen) if any(f.checker.anomaly.judged_by_record for f in found) else None
+    losses = None if final_logs is None else losses_of(history, found_rows, seen, final_logs.result())
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
         explanations = list(pool.map(lambda one: explained(history, one, found_rows, losses), found))
     names = [f.checker.anomaly.name for f in found]

@@ -41,12 +41,16 @@ class Found:
 
 
 def records(
-    history: History, checkers: Sequence[Checker] = CHECKERS, polled: Callable[[], DataFrame] | None = None
+    history: History,
+    checkers: Sequence[Checker] = CHECKERS,
+    polled: Callable[[], DataFrame] | None = None,
+    each: Callable[[Found], object] = lambda _found: None,
 ) -> tuple[dict[str, int], list[Found]]:
     """Run ``checkers``. Returns: the counts of the summary, and the results of the checkers that found something or
     failed.
 
-    ``polled``: returns the ``polls`` of the history, if the caller has them already.
+    ``polled``: returns the ``polls`` of the history, if the caller has them already. ``each``: called with each result
+    while other checkers run.
     """
     shutil.rmtree(history.results / ANOMALIES, ignore_errors=True)
     folded = record_bits(history).persist(StorageLevel.MEMORY_AND_DISK)
@@ -56,7 +60,10 @@ def records(
         counts = dict(scans.summary)
         # First those that need no other scan; among them first those whose finder takes two passes.
         in_turn = sorted(checkers, key=lambda c: (not c.applies_at_once(scans), c.timed))
-        answered = list(pool.map(lambda checker: answer(checker, scans), in_turn))
+        answered = []
+        for one in pool.map(lambda checker: answer(checker, scans), in_turn):
+            each(one)
+            answered.append(one)
     if counts["damaged"]:
         bits = ONLY_DAMAGED if history.run_file.final_read else without_final_read(ONLY_DAMAGED)
         counts["survivors"] += damaged_in_place(candidates(history, folded, bits, counts["damaged"]))
@@ -80,16 +87,17 @@ def answer(checker: Checker, scans: Scans) -> Found:
 
     A failed finder only affects its own result. A failed scan and a damaged file are raised.
     """
-    question = checker.ask(scans)
-    if question is None:
-        return Found(checker, 0, [])
-    try:
-        return find(checker, scans.history, question)
-    except Exception as exc:
-        if isinstance(exc, HistoryError) or damaged_file(exc):
-            raise
+    found = Found(checker, 0, [])
+    for question in checker.questions(scans):
         discard(scans.history.results, checker.name)
-        return Found(checker, 0, [], failure=exc)
+        try:
+            found = find(checker, scans.history, question)
+        except Exception as exc:
+            if isinstance(exc, HistoryError) or damaged_file(exc):
+                raise
+            discard(scans.history.results, checker.name)
+            found = Found(checker, 0, [], failure=exc)
+    return found
 
 
 def find(checker: Checker, history: History, question: Question) -> Found:

@@ -14,7 +14,7 @@ and its election may have taken the records of epoch 0 there.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -41,19 +41,31 @@ _STRETCHES = """if(bit_count(bits) = last - first + 1, array(struct(first, last)
     n -> struct(word * 64 + n AS first, word * 64 + n AS last)))"""
 
 
-def with_final_logs(history: History, observed: Evidence, found: AnomalyStore) -> tuple[Evidence, Holes]:
-    """The complete evidence about what took records, and the holes of the final logs. ``observed``: the evidence
-    without the final logs. ``found``: all that checkers found."""
+@dataclass(frozen=True)
+class FinalLogs:
+    """The ``epochs`` of the final logs, and their ``holes``."""
+
+    epochs: pa.Table
+    holes: Holes
+
+
+def read_final_logs(history: History) -> FinalLogs | None:
+    """Read the final logs; None if the run has none. Their offsets stay stored until the run is judged, for
+    ``unread``."""
     if not history.run_file.final_read:
-        return with_results(observed, history.stored, {}, found), {}
+        return None
     offsets = final_offsets(history).persist(StorageLevel.MEMORY_AND_DISK)
     each = epochs(history, offsets)
-    # Spark looks for holes while the other evidence is put together here.
-    with ThreadPoolExecutor(1) as pool:
-        missing = pool.submit(holes, history, offsets, each)
-        evidence = with_results(observed, history.stored, logs(history.stored, each), found)
-    offsets.unpersist()
-    return evidence, missing.result()
+    return FinalLogs(each, holes(history, offsets, each))
+
+
+def with_final_logs(
+    history: History, observed: Evidence, found: AnomalyStore, final: FinalLogs | None
+) -> tuple[Evidence, Holes]:
+    """The complete evidence about what took records, and the holes of the final logs. ``observed``: the evidence
+    without the final logs. ``found``: all that checkers found."""
+    known, missing = ({}, {}) if final is None else (logs(history.stored, final.epochs), final.holes)
+    return with_results(observed, history.stored, known, found), missing
 
 
 def epochs(history: History, offsets: DataFrame) -> pa.Table:

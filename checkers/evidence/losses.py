@@ -14,7 +14,7 @@ import pyarrow as pa
 from checkers.evidence.causes import decided, in_terms, terms_led
 from checkers.evidence.evidence import Evidence
 from checkers.evidence.final_logs import Holes
-from checkers.evidence.holes import with_final_logs
+from checkers.evidence.holes import FinalLogs, with_final_logs
 from checkers.evidence.neighbours import along_the_log, attached
 from checkers.evidence.record_ranges import COLUMNS, RecordRange, bucket_width, record_ranges, with_rows
 from checkers.evidence.store import AnomalyStore, StoredRows
@@ -26,9 +26,9 @@ from harness.core.verdict import Standing
 _OF_TRANSACTION = pa.schema([("worker", pa.int32()), ("transaction", pa.int64()), ("nth", pa.int32())])
 
 
-def losses_of(history: History, found: AnomalyStore, seen: Evidence) -> "Losses":
+def losses_of(history: History, found: AnomalyStore, seen: Evidence, final: FinalLogs | None) -> "Losses":
     """The losses of a run. ``found``: what all checkers found; ``seen``: the evidence without the final logs."""
-    evidence, holes = with_final_logs(history, seen, found)
+    evidence, holes = with_final_logs(history, seen, found, final)
     return Losses(history, found, holes, evidence)
 
 

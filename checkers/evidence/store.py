@@ -109,7 +109,7 @@ def store(found: "DataFrame", results: Path, anomaly: str) -> StoredRows:
 
 
 def discard(results: Path, anomaly: str) -> None:
-    """Remove the stored rows of an anomaly whose checker failed."""
+    """Remove the stored rows of an anomaly, if there are any."""
     shutil.rmtree(_directory(results, anomaly), ignore_errors=True)
 
 

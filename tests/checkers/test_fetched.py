@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.evidence.causes import range_facts
+from checkers.evidence.holes import read_final_logs
 from checkers.evidence.losses import losses_of
 from checkers.evidence.standing import observed, worst_ruling
 from checkers.evidence.store import AnomalyStore
@@ -164,7 +165,9 @@ def judged(run: Path, spark: SparkSession, histories: Collection[Lines], **setti
     each = apart([line for line in lines if line not in faults] for lines in histories)
     write(run, [by_hand(*faults), *each], **settings)
     anomalies, history = judge(run, spark).anomalies, History.read(run, spark)
-    losses = losses_of(history, AnomalyStore.read(run), observed(history.stored, history.seen))
+    losses = losses_of(
+        history, AnomalyStore.read(run), observed(history.stored, history.seen), read_final_logs(history)
+    )
     outcomes: Outcomes = {lines: {} for lines in histories}
     for name in {name for name in anomalies if BY_NAME[name].judged_by_record}:
         ranges, rows = losses.ranges(BY_NAME[name]), pq.read_table(run / ANOMALIES / name).to_pylist()

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.evidence.final_logs import inside
-from checkers.evidence.holes import epochs, final_offsets, holes, unread, with_final_logs
+from checkers.evidence.holes import epochs, final_offsets, holes, read_final_logs, unread, with_final_logs
 from checkers.evidence.standing import observed
 from checkers.evidence.store import AnomalyStore
 from checkers.history import History
@@ -155,7 +155,9 @@ def test_each_epoch_has_its_first_and_last_offset_and_whether_it_is_broken(spark
 def test_without_a_final_read_there_are_neither_logs_nor_holes(spark: SparkSession, tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @0", "live a @0 e0", "live b @2 e0", "end 0..3")], origin=Origin.JEPSEN)
     history = History.read(tmp_path, spark)
-    known, missing = with_final_logs(history, observed(history.stored, history.seen), AnomalyStore())
+    known, missing = with_final_logs(
+        history, observed(history.stored, history.seen), AnomalyStore(), read_final_logs(history)
+    )
     assert (known.logs, missing) == ({}, {})
 
 

@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
+from checkers.evidence.holes import read_final_logs
 from checkers.evidence.losses import losses_of
 from checkers.evidence.standing import observed
 from checkers.history import History
@@ -22,7 +23,7 @@ def standings(run: Path, spark: SparkSession, results: Path) -> list[tuple[int, 
     history = History.read(run, spark, results=results)
     _, answered = records(history, [one for one in CHECKERS if one.anomaly in {LOST, ACKNOWLEDGED_ELSEWHERE, VANISHED}])
     kept = stored(answered)
-    found = losses_of(history, kept, observed(history.stored, history.seen)).ranges(LOST)
+    found = losses_of(history, kept, observed(history.stored, history.seen), read_final_logs(history)).ranges(LOST)
     return [(one.count, one.decision.standing) for one in found if one.decision]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from checkers.catalogue import CHECKERS
+from checkers.evidence.holes import read_final_logs
 from checkers.evidence.losses import losses_of
 from checkers.evidence.standing import observed, worst_ruling
 from checkers.history import History
@@ -59,7 +60,7 @@ def rulings(run: Path, spark: SparkSession, anomaly: str, one_task: bool) -> Map
 def _rulings(history: History, anomaly: str) -> Iterator[tuple[str, Ruling]]:
     _, found = records(history, [checker for checker in CHECKERS if checker.anomaly is BY_NAME[anomaly]])
     kept = stored(found)
-    losses = losses_of(history, kept, observed(history.stored, history.seen))
+    losses = losses_of(history, kept, observed(history.stored, history.seen), read_final_logs(history))
     for one in found:
         _, ranges = explained(history, one, kept, losses)
         for topic in {each.topic for each in ranges}:

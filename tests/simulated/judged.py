@@ -12,7 +12,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from checkers.evidence.final_logs import inside
-from checkers.evidence.holes import with_final_logs
+from checkers.evidence.holes import read_final_logs, with_final_logs
 from checkers.evidence.losses import Losses
 from checkers.evidence.record_ranges import RecordRange
 from checkers.evidence.standing import observed
@@ -175,7 +175,7 @@ def _reported(history: History, anomaly: Anomaly, verdict: Verdict) -> Iterator[
     if anomaly.name not in verdict.anomalies:
         return
     stored = AnomalyStore.read(history.results)
-    known, missing = with_final_logs(history, observed(history.stored, history.seen), stored)
+    known, missing = with_final_logs(history, observed(history.stored, history.seen), stored, read_final_logs(history))
     ranges: dict[Where, list[RecordRange]] = {}
     for one in Losses(history, stored, missing, known).ranges(anomaly):
         ranges.setdefault(one.of, []).append(one)
