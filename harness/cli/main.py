@@ -26,6 +26,7 @@ from harness.cli.backends import Backends
 from harness.cli.environment import look_at_directory
 from harness.cli.errors import print_error, report
 from harness.cli.streams import ProgressStream, ResultStream, closed
+from harness.core.children import without_pandas
 
 
 @click.group(
@@ -62,6 +63,7 @@ def main(arguments: Sequence[str] | None = None, backends: Backends | None = Non
     sys.stderr = cast(TextIO, ProgressStream(closed(2, os.O_WRONLY) if sys.stderr is None else sys.stderr))
     for interruption in _interruptions():
         signal.signal(interruption, _interrupt)
+    without_pandas()
     sys.exit(invoke(sys.argv[1:] if arguments is None else arguments, backends))
 
 

@@ -34,8 +34,8 @@ class _WithoutPandas(MetaPathFinder):
 
 
 def without_pandas() -> None:
-    """Keep pyarrow from importing pandas when it first converts a list. The import costs each process half a second of
-    a core, and recording does not need it."""
+    """Keep pyarrow from importing pandas when it first converts a list. The import costs each process up to half a
+    second of a core, and nothing of ours needs it."""
     sys.meta_path.insert(0, _WithoutPandas())
 
 
