@@ -63,7 +63,7 @@ class Checker(ABC):
 
     @abstractmethod
     def applies_at_once(self, scans: Scans) -> bool:
-        """Whether its finder must run, if that is known from the scan of record bits or without a scan."""
+        """Whether its finder must run, and needs no other scan than that of record bits."""
 
     @abstractmethod
     def questions(self, scans: Scans) -> Iterator[Question]:
@@ -94,7 +94,7 @@ class RecordChecker(Checker):
         return {Scan.RECORD_BITS: number, **({Scan.LOG_ORDER: self.in_order} if self.in_order else {})}
 
     def applies_at_once(self, scans: Scans) -> bool:
-        """Whether there are candidates, and the log order is not needed."""
+        """Whether there are candidates, and the log order cannot add any."""
         number = scans.count(Scan.RECORD_BITS, self.name)
         return number > 0 and (self.in_order is None or scans.history.compares_all)
 

@@ -49,8 +49,8 @@ def records(
     """Run ``checkers``. Returns: the counts of the summary, and the results of the checkers that found something or
     failed.
 
-    ``polled``: returns the ``polls`` of the history, if the caller has them already. ``each``: called with each result
-    while other checkers run.
+    ``polled``: returns the ``polls`` of the history, if the caller has them already. ``each``: called with the
+    result of each checker, in the order in which they run; others may still run.
     """
     shutil.rmtree(history.results / ANOMALIES, ignore_errors=True)
     folded = record_bits(history).persist(StorageLevel.MEMORY_AND_DISK)

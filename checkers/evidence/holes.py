@@ -50,8 +50,8 @@ class FinalLogs:
 
 
 def read_final_logs(history: History) -> FinalLogs | None:
-    """Read the final logs; None if the run has none. Their offsets stay stored until the run is judged, for
-    ``unread``."""
+    """Read the final logs; None if the run has none. Spark keeps their offsets for ``unread``, until its cache is
+    cleared."""
     if not history.run_file.final_read:
         return None
     offsets = final_offsets(history).persist(StorageLevel.MEMORY_AND_DISK)
@@ -63,7 +63,7 @@ def with_final_logs(
     history: History, observed: Evidence, found: AnomalyStore, final: FinalLogs | None
 ) -> tuple[Evidence, Holes]:
     """The complete evidence about what took records, and the holes of the final logs. ``observed``: the evidence
-    without the final logs. ``found``: all that checkers found."""
+    without the final logs. ``found``: all that checkers found. ``final``: as ``read_final_logs`` returns it."""
     known, missing = ({}, {}) if final is None else (logs(history.stored, final.epochs), final.holes)
     return with_results(observed, history.stored, known, found), missing
 

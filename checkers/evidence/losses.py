@@ -27,7 +27,8 @@ _OF_TRANSACTION = pa.schema([("worker", pa.int32()), ("transaction", pa.int64())
 
 
 def losses_of(history: History, found: AnomalyStore, seen: Evidence, final: FinalLogs | None) -> "Losses":
-    """The losses of a run. ``found``: what all checkers found; ``seen``: the evidence without the final logs."""
+    """The losses of a run. ``found``: what all checkers found; ``seen``: the evidence without the final logs;
+    ``final``: as ``read_final_logs`` returns it."""
     evidence, holes = with_final_logs(history, seen, found, final)
     return Losses(history, found, holes, evidence)
 

@@ -157,7 +157,7 @@ def below(named: Sequence[str], unreadable: Callable[[Path, KafkaTrialError], No
     for name in named:
         found_below = list[Path]()
         for path in filter(Path.is_dir, _matches(name)):
-            if os.access(path, os.R_OK) and os.access(path / RUN_FILE, os.R_OK):
+            if _is_single_run(path):
                 found_below.append(path)
                 continue
             # (Imported here: it takes a third of a second, for which a single run need not wait.)
@@ -175,6 +175,15 @@ def below(named: Sequence[str], unreadable: Callable[[Path, KafkaTrialError], No
     if not found and not refused:
         raise HistoryError(f"{named[0]}: no run here, but a part of one or a file: name the directory of a run")
     return list(found.values())
+
+
+def _is_single_run(path: Path) -> bool:
+    """Whether a directory is that of a run, and of no suite, and can be listed."""
+    from harness.history.paths import SUITE_FILE
+    from harness.history.run_file import RUN_FILE
+
+    files = [entry.name for entry in os.scandir(path) if entry.is_file()] if os.access(path, os.R_OK | os.X_OK) else []
+    return RUN_FILE in files and SUITE_FILE not in files
 
 
 def _matches(name: str) -> list[Path]:

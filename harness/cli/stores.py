@@ -230,6 +230,7 @@ def prune(
     a suite that has no run left is removed, too, if it is older than --days and not the newest of its name. Exits with
     3 if you may not remove something that should go, or a folder or a suite cannot be read.
     """
+    from harness.history.paths import SUITE_FILE
     from harness.suite.pruning import (
         Kept,
         WhyKept,
@@ -243,7 +244,6 @@ def prune(
         why_left_alone,
         without_runs,
     )
-    from harness.suite.results import SUITE_FILE
     from harness.suite.stored import readable, runs_below
 
     if days is None and most is None:

@@ -176,10 +176,11 @@ def _planned(
     baseline: Path | None,
 ) -> "SuiteFile":
     """A new suite: all of its runs wait."""
+    from harness.history.paths import SUITE_FILE
     from harness.run.versions import versions
     from harness.suite.model import load_suite
     from harness.suite.plan import in_order, plan
-    from harness.suite.results import SUITE_FILE, Result, SuiteFile, asked, urgency
+    from harness.suite.results import Result, SuiteFile, asked, urgency
 
     if len(named) == 1 and (Path(named[0]) / SUITE_FILE).is_file():
         file = SuiteFile.read(Path(named[0]))
@@ -215,8 +216,9 @@ def _to_resume(store: Path, named: "Sequence[str]") -> Path:
 
     Raises ScenarioError if there is none, or nothing of it is left to run.
     """
+    from harness.history.paths import SUITE_FILE
     from harness.suite.model import load_suite
-    from harness.suite.results import SUITE_FILE, SuiteFile, is_suite, left_in, to_resume
+    from harness.suite.results import SuiteFile, is_suite, left_in, to_resume
 
     if len(named) == 1 and (is_suite(Path(named[0])) or (Path(named[0]) / SUITE_FILE).is_file()):
         directory = Path(os.path.realpath(named[0]))

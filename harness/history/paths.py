@@ -30,6 +30,8 @@ VERDICT_FILE = "verdict.json"
 REPORT_FILE = "report.html"
 #: A suite's directory has one, too, and a folder of logs.
 JUNIT_FILE = "junit.xml"
+#: In a suite's directory: its runs.
+SUITE_FILE = "suite.json"
 #: Tracebacks of checkers that failed, beside the anomalies.
 CHECKERS_LOG = "checkers.log"
 
@@ -52,7 +54,7 @@ def parts(run: Path, table: str) -> list[Path]:
 
 def stored(run: Path, table: str) -> "ds.Dataset":
     """The ``parts`` of a table, to be read in pieces. A table without parts has no rows."""
-    import pyarrow.dataset as ds  # (It imports pandas, which takes half a second: recorders do without.)
+    import pyarrow.dataset as ds  # (Not needed by recorders.)
 
     files = [str(path) for path in parts(run, table)]
     schema = TABLES[table]

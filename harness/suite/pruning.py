@@ -12,10 +12,10 @@ from pathlib import Path
 
 from harness.core.errors import HistoryError
 from harness.history.lock import RecordingLock, is_recorded, judging_lock
-from harness.history.paths import files_below, is_there
+from harness.history.paths import SUITE_FILE, files_below, is_there
 from harness.history.run_file import State
 from harness.suite.reports import INDEX_FILE, write_index
-from harness.suite.results import SUITE_FILE, RunOutcome, SuiteFile, continued, is_suite
+from harness.suite.results import RunOutcome, SuiteFile, continued, is_suite
 from harness.suite.stored import Stored, read_run, with_verdict
 from harness.suite.suite import run_directory
 

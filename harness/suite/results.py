@@ -16,14 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from harness.core.errors import EnvironmentLacks, HistoryError, ScenarioError
 from harness.core.verdict import Judgement, Verdict
 from harness.history.lock import RecordingLock, is_recorded
-from harness.history.paths import LOGS, is_there
+from harness.history.paths import LOGS, SUITE_FILE, is_there
 from harness.history.run_file import DRAIN
 from harness.history.writing import write_file
 from harness.scenario.loading import named as scenarios
 from harness.suite.model import UNNAMED, suites
 from harness.suite.plan import SuiteCase, Urgency
 
-SUITE_FILE = "suite.json"
 SCHEMA = 1
 _DIRECTORY = "suite-*-*"
 #: The seconds since 1970 of the years 1 and 10000: only those between have dates.

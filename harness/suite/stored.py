@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from harness.core.clock import SECOND_NS
 from harness.core.errors import HistoryError
 from harness.core.verdict import Verdict
-from harness.history.paths import VERDICT_FILE, checking, files_below
+from harness.history.paths import SUITE_FILE, VERDICT_FILE, checking, files_below
 from harness.history.run_file import RUN_FILE, RunFile, State
 from harness.history.seal import SEAL_FILE, is_run
-from harness.suite.results import SUITE_FILE, RunOutcome, SuiteFile, is_suite, stored_suites
+from harness.suite.results import RunOutcome, SuiteFile, is_suite, stored_suites
 
 #: Gets a line about each run that cannot be read.
 Say = Callable[[str], None]

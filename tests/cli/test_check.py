@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from importlib.metadata import version
 from pathlib import Path
+from shutil import copytree
 from threading import Timer
 
 import pyarrow as pa
@@ -121,6 +122,20 @@ def test_check_skips_folders_that_are_no_run_unless_there_is_no_run(
         assert (done.code, done.err) == (0, "")
     else:
         assert_one_line(done, codes.BAD_INPUT, says.format(store))
+
+
+@pytest.mark.parametrize("file", ["run.json/", "suite.json"])
+def test_a_store_is_not_taken_for_a_run_because_of_a_stray_file(file: str, store: Path, kafka_trial: Invoke) -> None:
+    if file.endswith("/"):
+        (store / file).mkdir()
+    else:
+        copytree(store / "by-hand" / "1", store, dirs_exist_ok=True)
+        (store / file).write_text('{"schema": 0}')
+    done = kafka_trial("check", str(store), backends=judging())
+    if file.endswith("/"):
+        assert (done.code, done.err, done.out.count("VALID")) == (0, "", 2)
+    else:
+        assert (done.code, done.out.count("VALID"), "suite.json" in done.err) == (codes.BAD_INPUT, 0, True)
 
 
 def test_check_tells_a_suite_of_another_version_and_judges_the_others(store: Path, kafka_trial: Invoke) -> None:
