@@ -1,9 +1,10 @@
 """Says whether judging became slower: ``python -m benchmarks.compare A B [--records N,N…] [--times N] [--json FILE]``.
 
-Two commits judge the same histories in turn, A B A B …, each time cold, in a fresh process with that commit's code. The
+Two commits judge the same histories in turn, A B B A …, each time cold, in a fresh process with that commit's code. The
 older one writes the histories, because it cannot judge newer formats. After each pair, writes to a file the figures
 of every pair, the medians of both, and how the pairs compare; prints a table of them in the end. A slow minute of the
-machine hits both of a pair; B counts as slower or faster only if all pairs agree. Exits with 1 if it is slower by more
+machine hits both of a pair, and one that becomes slower and slower hits each side first in turn; B counts as slower or
+faster only if all pairs agree. Exits with 1 if it is slower by more
 than 5 % in all, or by more than 25 % if there is only one pair.
 """
 
@@ -77,10 +78,11 @@ def older(repository: Path, a: str, b: str) -> str:
 
 
 def compared(pairs: Sequence[Pair], figure: str) -> dict[str, Any]:
-    """The medians of both sides, the ratios B/A of the pairs, and whether B is ``slower`` or ``faster`` (if all pairs
-    agree, or by more than noise if there is only one) or the ``same``."""
+    """The medians of both sides, the ratios B/A of the pairs, whether B is ``slower`` or ``faster`` (if all pairs
+    agree, or by more than noise if there is only one) or the ``same``, and whether it ``fails``: it is slower by more
+    than noise in each pair."""
     ratios = [pair["B"][figure] / pair["A"][figure] for pair in pairs]
-    sure = 1 if len(pairs) > 1 else _NOISE_OF_ONE
+    sure, noise = (1, _NOISE) if len(pairs) > 1 else (_NOISE_OF_ONE, _NOISE_OF_ONE)
     follows = "slower" if min(ratios) > sure else "faster" if max(ratios) < 1 / sure else "same"
     return {
         **{side: statistics.median(pair[side][figure] for pair in pairs) for side in ("A", "B")},
@@ -88,13 +90,8 @@ def compared(pairs: Sequence[Pair], figure: str) -> dict[str, Any]:
         "lowest": min(ratios),
         "highest": max(ratios),
         "B is": follows,
+        "fails": min(ratios) > noise,
     }
-
-
-def slower(pairs: Sequence[Pair], figure: str) -> bool:
-    """Whether B is slower in this figure, by more than noise in each pair."""
-    limit = _NOISE if len(pairs) > 1 else _NOISE_OF_ONE
-    return bool(compared(pairs, figure)["lowest"] > limit)
 
 
 def concluded(commits: Mapping[str, str], results: Mapping[int, Sequence[Pair]]) -> dict[str, Any]:
@@ -105,10 +102,10 @@ def concluded(commits: Mapping[str, str], results: Mapping[int, Sequence[Pair]])
         for records, pairs in results.items()
     ]
     worse = [
-        f"{FIGURES[figure]} of {records} records, {compared(pairs, figure)['lowest']:.2f} times or more"
-        for records, pairs in results.items()
-        for figure in FIGURES
-        if slower(pairs, figure)
+        f"{FIGURES[figure]} of {size['records']} records, {row['lowest']:.2f} times or more"
+        for size in sizes
+        for figure, row in size["figures"].items()
+        if row["fails"]
     ]
     because = f"B is slower in all pairs: {'; '.join(worse)}" if worse else "B is not slower by more than noise"
     return {"commits": dict(commits), "sizes": sizes, "exit": int(bool(worse)), "because": because}
@@ -149,7 +146,7 @@ def short(commit: str) -> str:
 def measured(
     commits: Mapping[str, str], pairs_of: Mapping[int, int], memory: str, outputs: Outputs
 ) -> Iterator[dict[int, list[Pair]]]:
-    """The pairs of each size so far, A B A B …, after each pair. ``outputs`` runs a command in a tree, as ``in_tree``
+    """The pairs of each size so far, A B B A …, after each pair. ``outputs`` runs a command in a tree, as ``in_tree``
     does."""
     results: dict[int, list[Pair]] = {}
     first = older(Path.cwd(), commits["A"], commits["B"])
@@ -163,10 +160,10 @@ def measured(
                 outputs(trees[first], f"{commits[first]}: writing {records} records", *writes)
                 measure = ("-m", "benchmarks.checking", "--measure", "all", str(run), "--memory", memory)
                 says = f"judging {records} records that {commits[first]} wrote"
-                for _ in range(times):
+                for number in range(times):
                     pair = {
-                        side: json.loads(outputs(tree, f"{commits[side]}: {says}", *measure))
-                        for side, tree in trees.items()
+                        side: json.loads(outputs(trees[side], f"{commits[side]}: {says}", *measure))
+                        for side in ("AB" if number % 2 == 0 else "BA")
                     }
                     results.setdefault(records, []).append(pair)
                     print(f"{records}: {pair}", file=sys.stderr, flush=True)
