@@ -28,8 +28,8 @@ def cleanup(backends: Backends, /, run: str | None, force: bool, dry_run: bool, 
     providers = backends.providers()
     said = settings(options)
     spec = cluster(providers, said or recorded)
-    # (A flag alone names no place.)
-    everywhere = all(value is True for value in said.values())
+    flags = {option.key for row in providers.values() for option in row.options if option.flag}
+    everywhere = said.keys() <= flags  # (A flag alone names no place.)
     asked = [row.get() for row in providers.values()] if everywhere else [provider_of(spec, providers)]
     # (No error: a run that was cleaned up earlier cannot be distinguished from one that never existed.)
     nothing = "nothing to remove"
