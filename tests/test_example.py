@@ -86,5 +86,5 @@ def test_the_run_that_was_recorded_before_runs_were_sealed_is_judged_the_same(
     real = Backends(judge=lambda master, conf, rows: lambda directory, results: judge(directory, spark, results))
     done = kafka_trial("check", run, "--json", backends=real)
     assert done.err == f"kafka-trial: {run}: it has no seal: judged without knowing whether it is whole\n"
-    told = ("verdict", "reasons", "summary", "anomalies", "findings", "preconditions", "at_risk")
-    assert {name: done.verdict[name] for name in told} == {name: known[name] for name in told}
+    reported = ("verdict", "reasons", "summary", "anomalies", "findings", "preconditions", "at_risk")
+    assert {name: done.verdict[name] for name in reported} == {name: known[name] for name in reported}

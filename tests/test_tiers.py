@@ -31,8 +31,8 @@ def test_any_that_fails_fails_all_and_all_are_shown(
 def test_each_has_temporary_files_of_its_own_which_are_kept_if_any_failed(
     code: int, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    told = "import os; root = os.environ['PYTEST_DEBUG_TEMPROOT']; print(root, os.listdir(root), flush=True)"
-    assert beside(python(told), python(f"{told}; exit({code})")) == code
+    reported = "import os; root = os.environ['PYTEST_DEBUG_TEMPROOT']; print(root, os.listdir(root), flush=True)"
+    assert beside(python(reported), python(f"{reported}; exit({code})")) == code
     one, other = (line.split() for line in capfdbinary.readouterr().out.decode().splitlines())
     assert (one[1], other[1]) == ("[]", "[]")
     assert one[0] != other[0]

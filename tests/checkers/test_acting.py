@@ -247,7 +247,7 @@ def test_brokers_that_are_cut_from_each_other_are_led_by_kraft_all_the_same(
         *("dead", "halted", "without their disks", "cut off", "from the controller", "from other brokers"),
         *("from clients", "late", "to clients", "twice to clients", "two sides", "the other way round"),
         *("on its side", "from one that is not all", "of what they replicate", "from clients alone", "healed"),
-        *("halted for a moment", "until it was told in sync", "for longer", "cut off for a moment"),
+        *("halted for a moment", "until it was reported in sync", "for longer", "cut off for a moment"),
         "ended for a moment",
     ],
 )
@@ -658,7 +658,7 @@ def test_a_broker_that_was_dead_all_the_time_did_not_lead_unseen(b2: str, faulte
         ({"version": "2.7.0", "metadata": "zookeeper"}, [], True),
         ({"version": "2.6.0", "metadata": "zookeeper"}, ["fault c b1,b2 9..190 from=b1 to=b2 plane=replication"], True),
     ],
-    ids=["told late", "cut off since", "told at once", "cut off for so long"],
+    ids=["reported late", "cut off since", "reported at once", "cut off for so long"],
 )
 def test_another_broker_may_have_joined_an_isr_that_is_reported_late(
     settings: dict[str, str], cut: list[str], faulted: bool
@@ -887,7 +887,7 @@ def test_all_is_healed_when_the_last_was() -> None:
         *(f"{whose} {what}" for whose in ("their packets", "its own") for what in ("lost", "limited", "corrupt")),
         *("their packets twice", "its own twice", "those of another", "its own to followers", "cut from each other"),
         *("cut off", "until it was elected", "longer", "for ever", "from followers", "from the controllers"),
-        *("from them for longer", "another from them", "brokers", "from clients", "brokers, as told before"),
+        *("from them for longer", "another from them", "brokers", "from clients", "brokers, as reported before"),
         *("slow itself", "dead", "halted", "another", "long before", "before"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Ranges of records, and the sentence that each is told as."""
+"""Ranges of records, and the sentence about each."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -43,7 +43,7 @@ CASES = [
         lost="b",
     ),
     case(
-        "an acknowledged record whose offset nobody told is lost all the same",
+        "an acknowledged record whose offset nobody reported is lost all the same",
         *("send a ok", "end 0..0"),
         lost="a",
     ),
@@ -96,7 +96,7 @@ CASES = [
         corrupted="a",
     ),
     case(
-        "nor where nobody told its offset",
+        "nor where nobody reported its offset",
         *("send a ok", "final a @0 damaged", "end 0..1"),
         lost="a",
         corrupted="a",
@@ -395,7 +395,7 @@ PLACES = [
         *("end 0..1 p0", "end 0..2 p1"),
     ),
     case(
-        "an acknowledged record whose offset nobody told may be what retention deleted",
+        "an acknowledged record whose offset nobody reported may be what retention deleted",
         *("send a ok", "send b ok @4", "final b @4", "end 3..5"),
     ),
     case(
@@ -482,7 +482,7 @@ EPOCHS = [
         epoch_fell="b",
     ),
     case(
-        "epochs that grow, or stay, or are not told fall nowhere",
+        "epochs that grow, or stay, or are not reported fall nowhere",
         *("send a ok @0", "send b ok @1", "send c ok @2", "send d ok @3", "final a @0 e1", "final b @1 e1"),
         *("final c @2", "final d @3 e4", "end 0..4"),
     ),
@@ -774,12 +774,12 @@ READER = [
         went_back="a",
     ),
     case(
-        "an end of the partition that was told amid the records of a poll puts nobody back, nor forward",
+        "an end of the partition that was reported amid the records of a poll puts nobody back, nor forward",
         *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "place end-of-partition r1 @1 t5", "live b @1 r1 t5"),
         *("live c @2 r1 t6",),
     ),
     case(
-        "one that was told with a poll, and lies behind what it gave, does",
+        "one that was reported with a poll, and lies behind what it gave, does",
         *(*ABC, "place assign r1 @0 t1", "live a @0 r1 t5", "place end-of-partition r1 @2 t5", "live c @2 r1 t6"),
         skipped="b",
     ),
@@ -801,7 +801,7 @@ GROUPED = [
         *(*ABC, "live a @0 r1 t5", "place revoke r1 t6", "place assign r2 t7", "live b @1 r2 t8"),
     ),
     case(
-        "one that died, too, though nobody told of it",
+        "one that died, too, though nobody reported it",
         *(*ABC, "place assign r1 t1", "live a @0 r1 t5", "place assign r2 t7", "live a @0 r2 t8", "live b @1 r2 t8"),
     ),
     case(
@@ -890,7 +890,7 @@ PARTIAL = [
         phantom="x ?",
     ),
     case(
-        "nor is it a phantom where a producer died before its journal told anything",
+        "nor is it a phantom where a producer died before its journal reported anything",
         *("send a ok @0", "final a @0", "final w1#4 @1", "end 0..2"),
     ),
 ]

@@ -397,7 +397,7 @@ def joining(joined: str, restarted: str) -> list[str]:
         (joining("20.2..24.2", restarted="20.5"), UNDECIDED),
         (joining("22..24", restarted="20.5"), VIOLATION),
     ],
-    ids=["before its wipe, told late", "and it was up soon", "after it"],
+    ids=["before its wipe, reported late", "and it was up soon", "after it"],
 )
 def test_a_wiped_disk_is_filled_by_a_later_join_and_not_by_a_late_report(lines: list[str], standing: Standing) -> None:
     assert decided(*lines, unclean_election=False).standing is standing
@@ -456,7 +456,9 @@ def test_a_broker_that_may_be_behind_proves_no_broker_in_sync(lines: list[str], 
 @pytest.mark.parametrize(
     ("cut", "standing"), [([], PERMITTED), (["fault cut b3 7..24 kind=isolate"], UNDECIDED)], ids=["heard", "cut off"]
 )
-def test_nor_that_it_was_not(cut: list[str], standing: Standing) -> None:
+def test_a_broker_that_may_be_behind_does_not_prove_that_another_was_out_of_sync(
+    cut: list[str], standing: Standing
+) -> None:
     assert decided("send r ok @5 t11..12", *reported_by_one("1", *cut), **UNCLEAN).standing is standing
 
 
@@ -509,7 +511,7 @@ def nothing_took_it(until: str, *more: str) -> list[str]:
     ],
     ids=[
         *("to the end", "a fault lasted longer", "no longer", "it was never healed"),
-        *("one who was cut off told longer", "another told longer"),
+        *("one who was cut off reported longer", "another reported longer"),
     ],
 )
 def test_nothing_took_it_only_where_it_was_observed_until_no_fault_was_in_force(
@@ -579,7 +581,7 @@ def test_a_disk_that_was_wiped_in_flight_may_have_had_it_or_not() -> None:
 @pytest.mark.parametrize(
     ("since", "when", "must"),
     [("26", "t22..30", {2, 3}), ("26", "t22..25.5", {2}), ("30", "t22..34", {2})],
-    ids=["in flight at the election", "acknowledged before anybody told of it", "nobody told anything for long"],
+    ids=["in flight at the election", "acknowledged before anybody reported it", "nobody reported anything for long"],
 )
 def test_a_record_in_flight_at_an_election_is_with_the_isr_of_the_new_term(
     since: str, when: str, must: set[int]
@@ -938,7 +940,7 @@ def test_a_leader_before_the_first_report_may_go_on_until_it_knows_its_successor
         (["saw b4 @0 leader=3 isr=3"], "t1.1..2", UNDECIDED),
         (["saw b4 @0 leader=3 isr=3"], "t4..5", VIOLATION),
     ],
-    ids=["told by others", "soon after", "another led", "after it told so itself"],
+    ids=["reported by others", "soon after", "another led", "after it reported so itself"],
 )
 def test_without_epochs_the_first_term_had_begun_when_others_reported_no_other(
     others: Sequence[str], when: str, standing: Standing
@@ -994,7 +996,7 @@ WENT_ON = ["final a @6 e0", "final b @7 e3", "send late ok @8 t50..51", "end 0..
     ],
     ids=[
         *("after", "acks=1", "acknowledged after", "before", "while a word was fresh", "none may lose it"),
-        *("a hole", "somebody told on"),
+        *("a hole", "somebody reported on"),
     ],
 )
 def test_a_record_acknowledged_after_the_last_report_may_be_of_an_unreported_leader(
@@ -1174,7 +1176,7 @@ def test_an_offset_that_holds_an_older_epoch_was_cut_by_the_next_leader() -> Non
 
 
 @pytest.mark.parametrize("reported", ["40..41", "24..24"], ids=["late", "at once"])
-@pytest.mark.parametrize("last", ["22", "24"], ids=["nobody told for a while", "others went on telling"])
+@pytest.mark.parametrize("last", ["22", "24"], ids=["nobody reported for a while", "others went on telling"])
 def test_a_leader_that_is_reported_late_began_before_the_next_one(reported: str, last: str) -> None:
     """b2 was elected after 22 s and cut off; b3 leads since 25 s, and b1 since 45 s. b2's log goes on above r."""
     lines = [
@@ -1205,7 +1207,7 @@ def test_a_leader_that_is_reported_late_began_before_the_next_one(reported: str,
         (saw("b2", "22..24", 2, None, "2"), None, False),
     ],
     ids=[
-        *("told before", "with it", "late", "and another unseen", "nobody between", "one unseen", "no leader"),
+        *("reported before", "with it", "late", "and another unseen", "nobody between", "one unseen", "no leader"),
         "without epochs",
     ],
 )

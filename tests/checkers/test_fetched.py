@@ -268,7 +268,7 @@ def of_transactions(spark: SparkSession, tmp_path_factory: pytest.TempPathFactor
 @pytest.mark.parametrize(("found_too", "anomaly"), FOUND_TOO)
 @pytest.mark.parametrize(("got", "standing"), RECEIVED)
 @pytest.mark.heavy
-def test_so_does_the_transaction_of_a_missing_record(
+def test_the_transaction_of_a_missing_record_has_the_known_epoch(
     got: list[str], standing: Standing, found_too: list[str], anomaly: str, of_transactions: Outcomes
 ) -> None:
     found = of_transactions[in_transaction(got, found_too)]
@@ -461,7 +461,7 @@ def test_without_epochs_what_a_consumer_got_was_committed_and_a_clean_election_m
 
 
 @pytest.mark.heavy
-def test_so_is_what_another_record_took_the_place_of(of_old: Outcomes) -> None:
+def test_without_epochs_what_a_consumer_got_was_committed_though_another_record_stands_there(of_old: Outcomes) -> None:
     found = of_old[given_and_replaced()]
     assert {found[name].standing for name in ("lost", "vanished", "rewritten_offset")} == {VIOLATION}
 
@@ -479,7 +479,7 @@ def test_without_epochs_what_stood_below_what_a_consumer_got_was_committed_too(
     ("wiped", "standing"), [("b1", UNDECIDED), ("b3", VIOLATION)], ids=["leader wiped", "other wiped"]
 )
 @pytest.mark.heavy
-def test_but_not_certainly_where_its_leader_was_wiped(
+def test_without_epochs_it_was_not_certainly_committed_where_its_leader_was_wiped(
     wiped: str, standing: Standing, spark: SparkSession, tmp_path: Path
 ) -> None:
     write(tmp_path, [by_hand(*below(_ABOVE, f"fault w {wiped} 2..3 kind=wipe"))], **ALONE, **OLD)

@@ -38,7 +38,7 @@ def wiped(at: float) -> Decision:
 
 
 UNTAKEN = Decision(ruling(Standing.VIOLATION), frozenset({1, 2, 3}))
-UNSURE = Decision(ruling(Standing.UNDECIDED, "nobody told who led"), frozenset(), frozenset({1, 2, 3}))
+UNSURE = Decision(ruling(Standing.UNDECIDED, "nobody reported who led"), frozenset(), frozenset({1, 2, 3}))
 
 
 def part(

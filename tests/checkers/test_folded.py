@@ -91,13 +91,13 @@ def test_records_below_the_high_watermark_are_judged_apart() -> None:
     assert alone_and_together(known, LOST, rows) == (expected, expected)
 
 
-def test_and_from_what_was_committed_when_others_were_in_sync() -> None:
+def test_records_are_judged_apart_from_those_committed_when_others_were_in_sync() -> None:
     known = evidence(by_hand(*REPORTED_TWICE), **UNCLEAN_ALONE)
     rows = [gone(10, 10, 11), gone(30, 10.1, 11.1)]
     assert alone_and_together(known, LOST, rows) == ([VIOLATION, UNDECIDED], [VIOLATION, UNDECIDED])
 
 
-def test_and_from_what_its_leader_reported_as_committed_in_a_later_term() -> None:
+def test_records_are_judged_apart_from_those_reported_as_committed_in_a_later_term() -> None:
     lines = [
         *saw("b1", "0..14", 1, 0, "1,2"),
         *saw("b1", "15..17", 1, 1, "1,2"),
@@ -157,7 +157,7 @@ UNHEARD = [
         (KILLED, UNCLEAN, [(21.2, 21.35), (21.7, 21.9)], [UNDECIDED, VIOLATION]),
         (BEHIND, UNCLEAN, [(9.1, 12.1), (9.3, 12.35)], [UNDECIDED, PERMITTED]),
     ],
-    ids=["after all may have told of it", "after its leader had ended", "as who tells another ISR was behind"],
+    ids=["after all may have reported it", "after its leader had ended", "as who tells another ISR was behind"],
 )
 def test_records_sent_longer_after_a_fault_are_judged_apart(
     lines: list[str], settings: dict[str, Any], times: list[tuple[float, float]], expected: list[Standing]

@@ -291,7 +291,7 @@ def test_one_outside_the_isr_is_elected_where_nobody_of_it_could_be(fault: str, 
         ("1,4", "", PERMITTED),
     ],
     ids=[
-        *("nobody told", "none but the dead", "another", "beside the leader", "nobody", "another beside it"),
+        *("nobody reported", "none but the dead", "another", "beside the leader", "nobody", "another beside it"),
         "enough in the ISR",
     ],
 )
@@ -311,7 +311,7 @@ def test_a_loss_is_undecided_if_a_live_broker_may_be_in_the_elr(isr: str, elr: s
 @pytest.mark.parametrize(
     ("first", "last", "standing"),
     [("elr=", "", UNDECIDED), ("", "", UNDECIDED), ("elr=", "elr=2", UNDECIDED), ("elr=", "elr=", PERMITTED)],
-    ids=["told before", "never told", "another", "nobody"],
+    ids=["reported before", "never reported", "another", "nobody"],
 )
 def test_an_elr_that_was_reported_with_the_same_isr_before_another_is_not_that_of_the_election(
     first: str, last: str, standing: Standing
@@ -395,7 +395,7 @@ def test_of_two_isrs_of_which_nobody_knows_which_is_newer_both_had_to_be_preferr
 @pytest.mark.parametrize(
     ("once", "late", "standing"),
     [(["20.9"], "b1,b2", UNDECIDED), ([], "b1,b2", UNDECIDED), ([], "b2", PERMITTED)],
-    ids=["told once more", "not any more", "the leader is not late"],
+    ids=["reported once more", "not any more", "the leader is not late"],
 )
 def test_a_broker_in_only_one_of_two_reported_isrs_may_be_elected_uncleanly(
     once: list[str], late: str, standing: Standing
@@ -495,7 +495,7 @@ def test_an_election_takes_nothing_of_another_partition() -> None:
     ],
     ids=[
         *("a later epoch begins there", "it ends there", "its own goes on", "a later begins above", "begins below"),
-        "no epochs are told",
+        "no epochs are reported",
     ],
 )
 def test_an_election_took_only_what_the_log_lacks_from_one_offset_on(log: list[str], standing: Standing) -> None:
@@ -745,7 +745,7 @@ def _of_b3(until: int, leader: int, then: int) -> list[str]:
         (_of_b3(24, 2, 27), 20, 8, VIOLATION),
         (_of_b3(3, 2, 5), 2, 8, UNDECIDED),
     ],
-    ids=["nobody else led", "another did", "it told less", "nobody did", "another did later", "another did before"],
+    ids=["nobody else led", "another did", "it reported less", "nobody did", "another did later", "another did before"],
 )
 def test_without_epochs_reports_of_it_prove_nothing_if_another_leader_may_have_cut_that_log(
     reported: str, more: list[str], at: int, high: int, standing: Standing
@@ -758,7 +758,7 @@ def test_without_epochs_reports_of_it_prove_nothing_if_another_leader_may_have_c
 
 
 @pytest.mark.parametrize(("silent", "standing"), [(1, VIOLATION), (4, UNDECIDED)])
-def test_nor_if_there_was_a_silence_in_between(silent: int, standing: Standing) -> None:
+def test_without_epochs_reports_prove_nothing_across_a_silence(silent: int, standing: Standing) -> None:
     led = [*saw("b1,b2,b3", "0..14", 1, None, "1,2,3"), *saw("b1,b2,b3", f"{14 + silent}..30", 1, None, "1,2,3")]
     known = evidence(
         by_hand(*_LOST_WITHOUT_EPOCHS, *led, *saw("b2,b3", "31..35", 1, None, "1,2,3"), *_LED[2:]), **ALONE, **OLD
@@ -767,7 +767,7 @@ def test_nor_if_there_was_a_silence_in_between(silent: int, standing: Standing) 
     assert holders.decided(known, LOST, Case(TRIAL, 10 * SECOND, 11 * SECOND, True, 5, 5)).standing is standing
 
 
-@pytest.mark.parametrize("reported", [["high=8"], []], ids=["told", "untold"])
+@pytest.mark.parametrize("reported", [["high=8"], []], ids=["reported", "unreported"])
 def test_a_leaders_reports_of_its_next_term_prove_nothing_if_an_unreported_one_led_before_that(
     reported: list[str],
 ) -> None:
@@ -892,7 +892,7 @@ def test_the_heir_of_who_appended_it_may_have_acknowledged_a_retry(
     [(0, "3", UNDECIDED), (0, "2", PERMITTED), (1, "3", UNDECIDED)],
     ids=["after its leader", "before none but a reported one", "itself"],
 )
-def test_nor_need_the_heir_have_been_reported(epoch: int, reported: str, standing: Standing) -> None:
+def test_the_heir_of_who_appended_it_need_not_have_been_reported(epoch: int, reported: str, standing: Standing) -> None:
     """Somebody led between b1 and b3, with epoch 1, and nobody reported it, or b2 did, which nobody doubts."""
     led = [
         *saw("b1", "0..40", 1, 0, "1"),
@@ -1114,7 +1114,7 @@ def last_known(wiped: str = "b1", eligible: str = "1", isr: str = "", elr: str =
         "fault k b1 20..24 kind=kill",
         f"fault w {wiped} 21..22 kind=wipe",
         *saw("b2,b3", "21..21" if between else "21..23", -1, 1, "", f"elr={eligible}"),
-        *(led if between == "told" else []),
+        *(led if between == "reported" else []),
         *saw("b2,b3", "24..25", -1, epoch - 1, isr, f"elr={elr}"),
         *saw("b1,b2,b3", "26..60", 1, epoch, "1"),
         f"final b @5 e{epoch}",
@@ -1145,7 +1145,7 @@ UNWATCHED = [line for line in last_known() if not line.startswith(("saw b2 @2", 
         (last_known(eligible="1,2"), PERMITTED),
         (last_known(eligible="2"), PERMITTED),
         (last_known(wiped="b2"), VIOLATION),
-        (last_known(between="told"), VIOLATION),
+        (last_known(between="reported"), VIOLATION),
         (last_known(between="unseen"), UNDECIDED),
         (last_known(elr="2"), VIOLATION),
         ([*last_known(elr="2"), OTHER_KILLED], UNDECIDED),
@@ -1170,7 +1170,7 @@ UNWATCHED = [line for line in last_known() if not line.startswith(("saw b2 @2", 
         *("and a third was killed", "and was killed before", "it is still eligible", "another is in sync"),
         *("one did not report that another is eligible", "at last neither did", "one may report another late"),
         *("nobody is any more, says one", "nobody ever reported it", "nobody is, says one that is cut off"),
-        *("nobody told", "wiped before", "wiped after", "a hole"),
+        *("nobody reported", "wiped before", "wiped after", "a hole"),
     ],
 )
 def test_the_last_known_leader_takes_all_with_its_disk_where_nobody_else_is_eligible(
@@ -1387,7 +1387,7 @@ def test_an_election_by_hand_that_nobody_answered_may_come_at_any_time_later(ans
         (2, "3.6.2", "", VIOLATION),
         (2, "4.3.1", "high=6", VIOLATION),
     ],
-    ids=["at its minimum", "below it", "since 3.7", "before 3.7", "told to be committed"],
+    ids=["at its minimum", "below it", "since 3.7", "before 3.7", "reported to be committed"],
 )
 def test_a_leader_alone_in_the_isr_commits_at_once_unless_below_min_insync(
     minimum: int, version: str, high: str, standing: Standing
@@ -1705,7 +1705,7 @@ def led_again(down: str = "20..40 kind=kill", joined: str = "2") -> list[str]:
     ],
     ids=[
         *("down all along", "halted all along", "up for a while", "cut off", "not down"),
-        *("nobody told when b2 began", "it followed"),
+        *("nobody reported when b2 began", "it followed"),
     ],
 )
 def test_a_broker_that_was_down_under_another_leader_remains_a_holder(
@@ -2242,7 +2242,9 @@ def test_a_later_wipe_need_not_have_taken_a_record_whose_offset_was_written_agai
     ],
     ids=["nothing", "under the leader that must have had it", "under the one that need not"],
 )
-def test_nor_need_an_election_that_came_later(also: list[str], standing: Standing, took: int) -> None:
+def test_a_later_election_need_not_have_taken_a_record_whose_offset_was_written_again(
+    also: list[str], standing: Standing, took: int
+) -> None:
     found = decided("send r ok @5 t10..11", *_TWO_ELECTIONS, *also, **UNCLEAN)
     assert (found.standing, found.event and found.event.epoch) == (standing, took)
 
@@ -2250,7 +2252,7 @@ def test_nor_need_an_election_that_came_later(also: list[str], standing: Standin
 @pytest.mark.parametrize(
     ("when", "standing"), [("t30..31", UNDECIDED), ("t50..51", PERMITTED)], ids=["before", "after"]
 )
-def test_nor_need_the_loss_of_every_disk_that_came_later(when: str, standing: Standing) -> None:
+def test_a_later_loss_of_every_disk_need_not_have_taken_such_a_record(when: str, standing: Standing) -> None:
     """b1 lost its disk at 20 s, and b2 and b3 theirs at 40 s."""
     seen = [*saw("b3", "0..22", 3, 0, "1,2,3"), *saw("b3", "23..60", 3, 0, "2,3")]
     wipes = ["fault w b1 20..22 kind=wipe", "fault v b2,b3 40..42 kind=wipe"]
@@ -2376,7 +2378,7 @@ _THEN_B2 = saw("b2", "26..60", 2, 2, "2")
         (["saw b3 @21 leader=3 epoch=1 isr=3"], 24, "t22..23", UNDECIDED),
         ([], 20, "t26.1..27", PERMITTED),
     ],
-    ids=["nobody told of b3", "it was told of", "b2 was seen"],
+    ids=["nobody reported b3", "it was reported", "b2 was seen"],
 )
 def test_a_leader_whom_nobody_reported_may_have_acknowledged_that_in_its_place(
     epochs: bool, between: list[str], died: int, x: str, standing: Standing
@@ -2397,7 +2399,7 @@ def test_a_leader_whom_nobody_reported_may_have_acknowledged_that_in_its_place(
         (["fault k1 b1 20..26.5 kind=kill"], "21..25", PERMITTED),
         (["fault k1 b1 20..21 kind=kill", *saw("b1", "22..23", 2, None, "2")], "21..27", PERMITTED),
     ],
-    ids=["back", "and heard to lead", "back when others told of another", "back and heard to follow"],
+    ids=["back", "and heard to lead", "back when others reported another", "back and heard to follow"],
 )
 def test_without_epochs_a_leader_that_was_killed_and_is_back_may_have_led_on(
     b1: list[str], reported: str, standing: Standing, x: str

@@ -268,7 +268,7 @@ def test_a_later_leader_that_may_have_the_record_may_have_brought_it_back(
         ("", ["live x @4 e1 t9.2"], PERMITTED),
         ("high=6", ["fault w b1 8.6..8.7 kind=wipe"], PERMITTED),
     ],
-    ids=["not told", "below it", "told", "delivered above", "delivered below", "its disk was wiped before"],
+    ids=["not reported", "below it", "reported", "delivered above", "delivered below", "its disk was wiped before"],
 )
 def test_no_clean_election_takes_a_record_that_was_reported_committed_in_the_next_epoch(
     high: str, more: list[str], standing: Standing
@@ -298,7 +298,7 @@ def delivered_at(lines: list[str]) -> list[int]:
         (["fault w b3 22..24.5 kind=wipe"], saw("b2,b3", "20..25", 1, 0, "1,3"), PERMITTED),
         ([], saw("b2,b3", "20..25", 1, 0, "1,3"), VIOLATION),
     ],
-    ids=["before it joined", "its leader told that it joined", "since it joined", "never"],
+    ids=["before it joined", "its leader reported that it joined", "since it joined", "never"],
 )
 def test_a_broker_that_is_reported_to_join_the_isr_after_its_leaders_last_report_has_filled_its_disk(
     wipe: list[str], reported: list[str], standing: Standing
@@ -826,7 +826,7 @@ def test_an_isr_that_others_left_behind_is_not_the_last_though_its_report_began_
 @pytest.mark.parametrize(
     ("sent", "settings", "standing"), [("15..16", UNCLEAN, PERMITTED), ("19.5..20", ALONE, VIOLATION)]
 )
-def test_nor_does_it_make_an_election_clean(
+def test_an_isr_that_others_left_behind_makes_no_election_clean(
     sent: str, settings: dict[str, Any], standing: Standing, reported: bool
 ) -> None:
     """b3 was in the ISR at 10.5 s, as b4 reports late, and last. Then b1 was alone; b3 is elected."""
@@ -914,7 +914,7 @@ def test_a_report_repeated_after_a_pause_does_not_cover_the_pause(again: list[st
 
 @pytest.mark.parametrize("sent", ["4.41..4.5", "15..15.2"])
 @pytest.mark.parametrize("again", [[], ["saw b3 @30 leader=1 epoch=0 isr=1,2"]], ids=["nothing", "what it did before"])
-def test_nor_does_it_accuse(sent: str, again: list[str]) -> None:
+def test_a_report_repeated_after_a_pause_accuses_nobody(sent: str, again: list[str]) -> None:
     """b3 reports at 5 s that b2 is in sync, which b1 and b2 do not any more, and is paused."""
     lines = [*saw("b1", "0..4", 1, 0, "1,2"), *saw("b1", "4.4..19.4", 1, 0, "1"), *saw("b2", "0..4", 1, 0, "1,2")]
     lines += [*saw("b2", "4.4..25.4", 1, 0, "1"), "saw b3 @5 leader=1 epoch=0 isr=1,2"]
@@ -964,7 +964,7 @@ ALONE_AT_LAST = [
             *("saw b2 @26.2 leader=1 epoch=0 isr=1,2", *saw("b2", "27..60", 3, 1, "3")),
         ],
     ],
-    ids=["told late", "and cut off afterwards", "by one that may be behind, but had told the other"],
+    ids=["reported late", "and cut off afterwards", "by one that may be behind, but had reported the other"],
 )
 def test_an_isr_that_is_reported_late_is_newer_than_what_the_same_broker_reported_before(lines: list[str]) -> None:
     led = [*ALONE_AT_LAST, *saw("b3", "26..60", 3, 1, "3"), *CUT]

@@ -284,8 +284,8 @@ def test_violations_come_before_what_is_permitted() -> None:
     found = {"lost": anomaly(Standing.PERMITTED), "phantom": anomaly(Standing.VIOLATION)}
     met = [Precondition(name="timeline followed", met=False, detail="not met")]
     caused = findings(found, {}, Observed({}, [], [], {}))
-    told = made(Judgement.INVALID, summary=summary(counts, 2, 0), anomalies=found, findings=caused, preconditions=met)
-    assert with_sentences(told, run_file()).reasons == [
+    bare = made(Judgement.INVALID, summary=summary(counts, 2, 0), anomalies=found, findings=caused, preconditions=met)
+    assert with_sentences(bare, run_file()).reasons == [
         "phantom: 2 records were read that nobody sent; violation: because",
         "lost: 2 of 8 acknowledged writes are not in the final log; permitted: because",
         "unknown: timeline followed: not met",
@@ -388,7 +388,7 @@ def test_the_checkers_that_judge_decide_what_the_verdict_is(spark: SparkSession,
 @pytest.mark.parametrize(
     "known",
     ["send b ok @0 p1", "saw b1 @0 p1 leader=1 epoch=0 isr=1,2,3"],
-    ids=["written to", "told of by a broker"],
+    ids=["written to", "reported by a broker"],
 )
 def test_a_partition_that_nobody_read_to_its_end_is_never_valid(judged: Judge, known: str) -> None:
     verdict = judged(*CLEAN, known)
@@ -441,7 +441,7 @@ VACUOUS = {
         {},
         "faults recorded: no row of cut",
     ),
-    "a time of writing in which no broker told anything": (
+    "a time of writing in which no broker reported anything": (
         _without("saw b1 @2 leader=1 epoch=0 isr=1,2,3"),
         {},
         "cluster observed: no broker reported trial-0 from 3.0 s to 4.0 s, while it was written to",

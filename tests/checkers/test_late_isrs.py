@@ -47,7 +47,7 @@ def test_a_broker_in_the_first_isr_reported_after_an_election_may_have_joined_si
     assert decided("send r ok @5 t20..21", *lines, *_LOG, **UNCLEAN, **OLD).standing is UNDECIDED
 
 
-def test_so_may_one_that_lost_its_disk() -> None:
+def test_a_broker_that_lost_its_disk_may_have_joined_the_isr_since() -> None:
     wiped = ["fault k2 b2 22..25 kind=kill", "fault w b2 22.5..24 kind=wipe"]
     wiped += [line for line in _CUT_OFF if "saw b2 @0" not in line] + saw("b2", "0..21", 1, 0, "1,2,3")
     assert decided("send r ok @5 t20..21", *wiped, *_LOG, **UNCLEAN, **OLD).standing is UNDECIDED
@@ -189,7 +189,7 @@ def test_the_election_of_one_that_could_fetch_it_is_not_taken_to_have_taken_it(
     assert (found.standing, found.may_have) == (UNDECIDED, may)
 
 
-def test_nor_where_it_joined_the_isr_just_then() -> None:
+def test_the_election_of_one_that_just_joined_the_isr_is_not_taken_to_have_taken_it() -> None:
     """b2 was back at 8 s, and only its next report shows that it joined."""
     seen = [*saw("b1,b3", "0..11", 1, 0, "1,3"), *saw("b1,b3", "12..40", 1, 0, "1,2,3"), "fault k2 b2 3..8 kind=kill"]
     seen += [*saw("b2", "9..11", 1, 0, "1,3"), *saw("b2", "12..40", 1, 0, "1,2,3")]
@@ -228,8 +228,15 @@ _LATE += [*saw("b3", "0..20", 1, 0, "1"), *saw("b3", "30..60", 1, 0, "1")]
         ([*_LED, "saw b4 @3 leader=-1 isr=1", "saw b4 @63 leader=-1 isr=1"], [(1, 0)]),
     ],
     ids=[
-        *["nobody led", "once", "silence", "others told of it", "it led on", "others told of both", "later"],
-        *["one told late", "and of another ISR", "one told of nobody late", "all did", "one in time", "amid a silence"],
+        *["nobody led", "once", "silence", "others reported it", "it led on", "others reported both", "later"],
+        *[
+            "one reported late",
+            "and of another ISR",
+            "one reported nobody late",
+            "all did",
+            "one in time",
+            "amid a silence",
+        ],
     ],
 )
 def test_without_epochs_a_term_begins_again_where_nobody_led_in_between(
@@ -265,7 +272,9 @@ def test_without_epochs_a_leader_may_be_unreported_that_another_reports_after_a_
 
 @pytest.mark.parametrize(("leader", "unseen"), [(2, True), (1, False)], ids=["another", "the same"])
 @pytest.mark.parametrize("led", ["b1,b2,b3", "b2,b3"], ids=["by itself", "by others"])
-def test_so_it_may_before_a_term_that_only_others_reported(leader: int, unseen: bool, led: str) -> None:
+def test_without_epochs_a_leader_may_be_unreported_before_a_term_that_only_others_reported(
+    leader: int, unseen: bool, led: str
+) -> None:
     seen = [*saw("b1,b2", "0..18", 1, 0, "1"), *saw("b3", "0..9", 1, 0, "1"), *saw("b3", "10..12", leader, 0, "1")]
     seen += [*saw("b3", "13..18", 1, 0, "1"), *saw("b2,b3", "19..29", -1, 0, "1"), *saw(led, "30..40", 1, 0, "1")]
     seen += saw("b2,b3", "46..60", 2, 0, "2")

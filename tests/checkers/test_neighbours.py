@@ -268,7 +268,7 @@ def standing_above(
         "nobody knows how many are elsewhere",
     ],
 )
-def test_nor_further_than_it_had_written_when_they_were_acknowledged(
+def test_a_leader_is_not_searched_beyond_what_it_had_written_at_the_acknowledgement(
     written: int | None, spare: int | None, standing: Standing
 ) -> None:
     """b2's log has 65 records, from 5 to 69. The record at 70 was acknowledged at 6 s: was it b2's next?"""
@@ -398,7 +398,7 @@ def test_a_range_of_another_election_or_place_is_not_attached(other: RecordRange
     assert (first, Standing.UNDECIDED) in standings(part(at, at + 9, TAKEN), other)
 
 
-def test_nor_what_stands_far_below() -> None:
+def test_a_range_far_below_is_not_attached() -> None:
     assert standings(part(0, 9, UNSURE), part(200, 209, TAKEN))[0] == (0, Standing.UNDECIDED)
 
 

@@ -140,7 +140,7 @@ def held() -> dict[str, Precondition]:
         "leader changed": led("changed", ["b1", "b2"]),
         "leader unchanged": led("unchanged", ["b1"]),
         "final read complete": asks.read_to_the_end([end()]),
-        "every log that was told of read": asks.read_to_the_end([end()], [("t", 0)]),
+        "every log that was reported read": asks.read_to_the_end([end()], [("t", 0)]),
         "log retained": asks.retained([end()]),
         "limits judged": asks.limited([]),
     }

@@ -337,7 +337,7 @@ def test_a_producer_sends_to_no_broker_that_had_not_led_yet(led: list[str], unti
     assert [leader for leader, was in zip(leaders, found.tolist(), strict=True) if was] == to
 
 
-def test_nor_before_one_that_nobody_reported_may_have_led() -> None:
+def test_a_producer_sends_to_no_broker_before_an_unreported_leader_may_have_led() -> None:
     lines = [*saw("b1,b2,b3", "0..20", 1, 0, "1,2,3"), *saw("b1,b2,b3", "26..40", 2, 2, "1,2,3")]
     known = evidence(by_hand(*lines, *saw("b1,b2,b3", "41..60", 3, 3, "1,2,3"))).elections["trial", 0]
     first_ns = min(since for _, (since, _) in known.unreported)

@@ -188,7 +188,7 @@ def test_of_what_stands_behind_a_transaction_that_hangs_the_final_log_does_not_t
     assert fates(Archive.open(tmp_path), 0) == [f"not in the final log of trial-0 (from 0, {log}"]
 
 
-def test_nor_of_what_stands_behind_the_place_that_it_was_read_to(tmp_path: Path) -> None:
+def test_the_final_log_does_not_tell_what_stands_behind_the_offset_it_was_read_to(tmp_path: Path) -> None:
     write(tmp_path, [by_hand("send a ok @2 t1..2", "end 0..4 read 1")])
     [ended] = fates(Archive.open(tmp_path), 0)
     assert ended == "not in the final log of trial-0 (from 0, ends before 4, read to 1 only)"

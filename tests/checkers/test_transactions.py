@@ -79,7 +79,7 @@ CASES = [
         vanished="a",
     ),
     case(
-        "a committed transaction of which no offset was told, in a log that retention cut",
+        "a committed transaction of which no offset was reported, in a log that retention cut",
         *("txn 1 commit ok 0..5..6", "send a ok x1 t1..2", "send b ok p1 x1 t1..2", "end 3..3", "end 3..3 p1"),
     ),
     case(

@@ -148,9 +148,9 @@ def test_check_tells_a_suite_of_another_version_and_judges_the_others(store: Pat
         assert (done.code, done.out.count("VALID")) == (codes.BAD_INPUT, 2)
         assert [line.split(": ")[1] for line in done.err.splitlines()] == [f"{one}/suite.json" for one in suites]
     lines = map(json.loads, kafka_trial("check", f"{store}/*", "--json", backends=judging()).out.splitlines())
-    told = {line["directory"]: line.get("exit") for line in lines}
-    assert [told[str(one)] for one in suites] == [codes.BAD_INPUT] * 2
-    assert len(told) == 4
+    reported = {line["directory"]: line.get("exit") for line in lines}
+    assert [reported[str(one)] for one in suites] == [codes.BAD_INPUT] * 2
+    assert len(reported) == 4
     assert_one_line(kafka_trial("check", str(suites[0]), backends=judging()), codes.BAD_INPUT, "not a suite file of")
 
 
@@ -232,8 +232,8 @@ def test_check_skips_and_counts_runs_that_were_interrupted_before_anything_was_s
         "kafka-trial: 1 of 2 runs skipped",
     ]
     skipped = {"schema": 1, "directory": str(run), "skipped": "it was interrupted before anything was sent"}
-    told = [json.loads(line) for line in kafka_trial("check", store, "--json", backends=judging()).out.splitlines()]
-    assert (len(told), skipped in told) == (2, True)
+    reported = [json.loads(line) for line in kafka_trial("check", store, "--json", backends=judging()).out.splitlines()]
+    assert (len(reported), skipped in reported) == (2, True)
     alone = kafka_trial("check", run, backends=judging())
     assert (alone.code, alone.out) == (codes.BAD_INPUT, "")
     assert alone.err.splitlines()[-1] == "kafka-trial: nothing was judged: there is no run that sent anything"
@@ -448,9 +448,9 @@ def test_check_tells_a_damaged_run_of_several_in_json(store: Path, kafka_trial: 
 def test_check_tells_a_damaged_run_alone_in_json(stored: Path, kafka_trial: Invoke) -> None:
     shutil.rmtree(stored / "history" / "log_ends")
     done = kafka_trial("check", stored, "--json", backends=judging())
-    told = json.loads(done.out)
-    assert (told["directory"], told["exit"], done.code) == (str(stored), codes.BAD_INPUT, codes.BAD_INPUT)
-    assert "history/log_ends" in told["error"]
+    reported = json.loads(done.out)
+    assert (reported["directory"], reported["exit"], done.code) == (str(stored), codes.BAD_INPUT, codes.BAD_INPUT)
+    assert "history/log_ends" in reported["error"]
     assert "history/log_ends" in done.err
 
 
@@ -459,8 +459,8 @@ def test_check_tells_every_run_in_json_where_spark_does_not_start(store: Path, k
         raise EnvironmentLacks("it needs Java 17")
 
     done = kafka_trial("check", store, "--json", backends=judging(judge=lacks))
-    told = [json.loads(line) for line in done.out.splitlines()]
-    assert [(one["directory"], one["error"]) for one in told] == [
+    reported = [json.loads(line) for line in done.out.splitlines()]
+    assert [(one["directory"], one["error"]) for one in reported] == [
         (str(store / "by-hand" / name), "it needs Java 17") for name in ("1", "2")
     ]
     assert (done.code, done.err) == (codes.CANNOT_RUN, "kafka-trial: it needs Java 17\n")

@@ -59,8 +59,8 @@ def test_every_error_class_has_an_exit_code_that_the_readme_explains() -> None:
     kinds = {k for k in vars(errors).values() if isinstance(k, type) and issubclass(k, KafkaTrialError)}
     assert {kind for kind, _ in codes.ERRORS} == kinds & {KafkaTrialError, *KafkaTrialError.__subclasses__()}
     readme = (REPO / "README.md").read_text()
-    told = {int(code) for code in re.findall(r"^\| (\d+) +\|", readme, re.MULTILINE)}
-    assert told == {codes.MET, codes.NOT_MET, codes.UNKNOWN, *(code for _, code in codes.ERRORS)}
+    reported = {int(code) for code in re.findall(r"^\| (\d+) +\|", readme, re.MULTILINE)}
+    assert reported == {codes.MET, codes.NOT_MET, codes.UNKNOWN, *(code for _, code in codes.ERRORS)}
 
 
 @pytest.mark.parametrize(

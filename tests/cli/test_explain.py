@@ -46,10 +46,10 @@ def test_explain_quotes_its_suggested_command_for_a_shell(stored: Path, tmp_path
     ],
 )
 def test_explain_finds_a_record_by_each_of_its_names(asked: tuple[str, ...], stored: Path, kafka_trial: Invoke) -> None:
-    told = json.loads(kafka_trial("explain", stored, *asked, "--json").out)
-    assert told["run"] == "by-hand/1"
-    assert [record["record_id"] for record in told["records"]] == [1]
-    assert [moment["event"] for moment in told["records"][0]["moments"]] == ["sent", "acknowledged"]
+    reported = json.loads(kafka_trial("explain", stored, *asked, "--json").out)
+    assert reported["run"] == "by-hand/1"
+    assert [record["record_id"] for record in reported["records"]] == [1]
+    assert [moment["event"] for moment in reported["records"][0]["moments"]] == ["sent", "acknowledged"]
 
 
 def test_explain_without_a_record_tells_the_causes(stored: Path, kafka_trial: Invoke) -> None:
@@ -61,8 +61,8 @@ def test_explain_without_a_record_tells_the_causes(stored: Path, kafka_trial: In
         "phantom",
         "  its records are in no runs: see the examples in verdict.json",
     ]
-    told = json.loads(kafka_trial("explain", stored, "--json").out)
-    assert told == {"run": "by-hand/1", "runs": {"lost": ["trial-0: because"], "phantom": []}, "findings": []}
+    reported = json.loads(kafka_trial("explain", stored, "--json").out)
+    assert reported == {"run": "by-hand/1", "runs": {"lost": ["trial-0: because"], "phantom": []}, "findings": []}
 
 
 def test_explain_tells_a_cause_once_whatever_anomalies_came_of_it(stored: Path, kafka_trial: Invoke) -> None:
@@ -94,8 +94,8 @@ def test_explain_tells_a_cause_once_whatever_anomalies_came_of_it(stored: Path, 
         "  trial-0: b1 was elected",
         "  … and 3 more ranges of records",
     ]
-    told = json.loads(kafka_trial("explain", stored, "--json").out)
-    assert told["findings"][0] == {"anomalies": both, "standing": "permitted", "text": "b1 was elected"}
+    reported = json.loads(kafka_trial("explain", stored, "--json").out)
+    assert reported["findings"][0] == {"anomalies": both, "standing": "permitted", "text": "b1 was elected"}
     text = kafka_trial("explain", stored, "--record", 1).out
     assert "    anomaly:  lost, vanished (permitted)\n              trial-0: b1 was elected\n" in text
     assert text.count("b1 was elected") == 1
@@ -107,8 +107,8 @@ def test_nothing_that_a_run_says_is_obeyed_by_a_terminal(tmp_path: Path, kafka_t
     write(run, [by_hand("send a ok @0", "final a @0", "end 0..1", cut, "saw b1 @0 leader=1 isr=1,2,3")])
     found = lost().model_copy(update={"because": evil, "runs": [], "examples": [{"faults": [evil]}]})
     judged = verdict(anomalies={"lost": found}, reasons=[evil])
-    told = found.model_copy(update={"runs": [{"text": evil}]})
-    (run / "verdict.json").write_text(verdict(anomalies={"lost": told}).to_json())
+    reported = found.model_copy(update={"runs": [{"text": evil}]})
+    (run / "verdict.json").write_text(verdict(anomalies={"lost": reported}).to_json())
     for asked in (["explain", run], ["explain", run, "--offset", "trial-0:0"], ["check", run]):
         done = kafka_trial(*asked, backends=judging(judged))
         assert done.code == 0, done.err

@@ -58,9 +58,9 @@ def test_scenarios_tells_source_claim_and_tags_where_asked(kafka_trial: Invoke) 
 
 def test_scenarios_are_chosen_by_tag_and_by_group(kafka_trial: Invoke) -> None:
     done = kafka_trial("scenarios", "--tag", "remedy", "--group", "jepsen-2013", "--json")
-    told = [json.loads(line) for line in done.out.splitlines()]
-    assert {one["name"] for one in told} == {"jepsen-2013/clean-election", "jepsen-2013/min-isr-2"}
-    assert all("remedy" in one["tags"] and one["expect"]["verdict"] == "valid" and one["seconds"] for one in told)
+    reported = [json.loads(line) for line in done.out.splitlines()]
+    assert {one["name"] for one in reported} == {"jepsen-2013/clean-election", "jepsen-2013/min-isr-2"}
+    assert all("remedy" in one["tags"] and one["expect"]["verdict"] == "valid" and one["seconds"] for one in reported)
     for options, says in (
         (["--tag", "nobody"], "no tag is called 'nobody'; known: "),
         (["--group", "lose-mesages"], "no group is called 'lose-mesages'; did you mean 'lose-messages'?"),

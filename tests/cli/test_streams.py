@@ -47,9 +47,9 @@ def test_a_character_that_the_locale_lacks_is_an_escape(tmp_path: Path) -> None:
     run = record(tmp_path, "a", 1)
     write_reports(run, verdict(), read_run(run).file)
     child = [sys.executable, "-c", "from harness.cli.main import main; main()", "compare", str(run), str(run)]
-    for encoding, told in (("ascii", "\\u2013"), ("utf-8", "–")):
+    for encoding, reported in (("ascii", "\\u2013"), ("utf-8", "–")):
         done = subprocess.run(child, env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True, check=False)
-        assert (done.returncode, told in done.stdout.decode(), done.stderr) == (codes.MET, True, b"")
+        assert (done.returncode, reported in done.stdout.decode(), done.stderr) == (codes.MET, True, b"")
 
 
 @contextmanager
@@ -225,8 +225,8 @@ def test_an_output_that_was_closed_before_is_one_that_takes_nothing(
     program = [sys.executable, "-c", CHECKING, command, *paths]
     shell = ["sh", "-c", f'exec "$@" {closing}', "sh", *program]
     done = subprocess.run(shell, capture_output=True, text=True, timeout=60, check=False)
-    told = "kafka-trial: standard output cannot be written: Bad file descriptor\n"
-    assert (done.returncode, done.stderr) == (code, told if closing == ">&-" else "")
+    reported = "kafka-trial: standard output cannot be written: Bad file descriptor\n"
+    assert (done.returncode, done.stderr) == (code, reported if closing == ">&-" else "")
     assert (closing == "2>&-") is bool(done.stdout)
 
 

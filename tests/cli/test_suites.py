@@ -138,8 +138,8 @@ def test_no_more_clusters_run_at_once_than_there_are_cores_for(
     arguments = ["suite", *TWO, "--store", str(tmp_path), "--jobs", "2"]
     done = kafka_trial(*arguments, backends=backends(world, cores=lambda: cores))
     assert len([line for line in world.log if line.startswith("up ")]) == at_once
-    told = f"kafka-trial: --jobs 2: 1 at once, as this machine has {cores} cores, and a cluster takes two\n"
-    assert done.err.startswith(told) is (at_once == 1)
+    reported = f"kafka-trial: --jobs 2: 1 at once, as this machine has {cores} cores, and a cluster takes two\n"
+    assert done.err.startswith(reported) is (at_once == 1)
 
 
 def test_suite_takes_images_from_the_given_place(tmp_path: Path, kafka_trial: Invoke) -> None:
@@ -1292,9 +1292,9 @@ def test_a_store_that_was_copied_into_another_hides_nothing_of_it(tmp_path: Path
     kafka_trial(*arguments, backends=backends(World(store)))
     shutil.copytree(store, fixed)
     kafka_trial(*arguments, backends=backends(World(store, verdicts=[slow()], moment="20260102")))
-    for told in ("", f"kafka-trial: {fixed}/store: a store in {fixed}, left out: name it to compare it\n"):
+    for reported in ("", f"kafka-trial: {fixed}/store: a store in {fixed}, left out: name it to compare it\n"):
         done = kafka_trial("compare", fixed, store)
-        assert (done.code, done.err, f"{TWO[0]}: {LONGER}" in done.out) == (codes.NOT_MET, told, True)
+        assert (done.code, done.err, f"{TWO[0]}: {LONGER}" in done.out) == (codes.NOT_MET, reported, True)
         shutil.copytree(store, fixed / "store", dirs_exist_ok=True)
     assert kafka_trial("compare", fixed / "store", store).code == codes.MET
 
@@ -1518,7 +1518,7 @@ def test_unreadable_files_are_named_and_hide_no_other_run(tmp_path: Path) -> Non
     closed = (verdict_ / "verdict.json", run / "run.json", folder.parent)
     for path in closed:
         path.chmod(0)
-    told = [
+    reported = [
         f"{verdict_}/verdict.json: cannot be read (Permission denied)",
         f"{run}/run.json: no run here (Permission denied)",
         f"{store}/d: Permission denied",
@@ -1526,16 +1526,16 @@ def test_unreadable_files_are_named_and_hide_no_other_run(tmp_path: Path) -> Non
 
     listed = as_any_user("runs", store)
     assert (listed.returncode, listed.stdout.splitlines()[-1]) == (codes.MET, f"1 run in {store}")
-    assert all(f"kafka-trial: {line}\n" in listed.stderr for line in told)
+    assert all(f"kafka-trial: {line}\n" in listed.stderr for line in reported)
     compared = as_any_user("compare", apart, store)
     assert (compared.returncode, compared.stdout.splitlines()[-1]) == (codes.CANNOT_RUN, "0 of 4 worse")
     assert compared.stdout.count("1 of the runs now cannot be compared: they cannot be read") == 3
     pruned = as_any_user("prune", store, "--days", "0")
     assert (pruned.returncode, seen.is_dir()) == (codes.CANNOT_RUN, True)
-    assert all(f"kafka-trial: {line}\n" in pruned.stderr for line in told)
+    assert all(f"kafka-trial: {line}\n" in pruned.stderr for line in reported)
     checked = as_any_user("check", store)
     assert checked.returncode == codes.BAD_INPUT, "not all was judged"
-    assert f"kafka-trial: {told[2]}\n" in checked.stderr
+    assert f"kafka-trial: {reported[2]}\n" in checked.stderr
     for path in reversed(closed):
         path.chmod(0o700)
     assert all(path.exists() for path in closed)

@@ -34,8 +34,8 @@ def write_late(brokers: Mapping[int, str], tp: Partition, payload: bytes) -> tup
     topic, partition = tp
     with Wire(next(iter(brokers.values())), timeout=_WITHIN_S) as wire:
         coordinator = wait_for(lambda: wire.coordinator(_ID), "a coordinator", _WITHIN_S)
-        [told] = wire.metadata([topic]).topics
-        leader = next(p.leader_id for p in told.partitions if p.partition_index == partition)
+        [reported] = wire.metadata([topic]).topics
+        leader = next(p.leader_id for p in reported.partitions if p.partition_index == partition)
     assert coordinator is not None
     with Wire(brokers[coordinator], timeout=_WITHIN_S) as wire:
         producer_id, epoch = _aborted(wire, tp)
@@ -79,8 +79,8 @@ def _aborted(coordinator: Wire, tp: Partition) -> tuple[int, int]:
 
 def _state(coordinator: Wire) -> str:
     answer = coordinator.ask(DescribeTransactionsRequest, most=0, transactional_ids=[_ID])
-    [told] = answer.transaction_states
-    return str(told.transaction_state)
+    [reported] = answer.transaction_states
+    return str(reported.transaction_state)
 
 
 def _batch(producer_id: int, epoch: int, payload: bytes) -> bytes:
@@ -108,5 +108,5 @@ def _write(leader: Wire, tp: Partition, batch: bytes) -> tuple[int, int]:
         timeout_ms=_TIMEOUT_MS,
         topic_data=[topic(name=tp[0], partition_data=[topic.PartitionProduceData(index=tp[1], records=batch)])],
     )
-    [[told]] = [list(t.partition_responses) for t in answer.responses]
-    return told.error_code, told.base_offset
+    [[reported]] = [list(t.partition_responses) for t in answer.responses]
+    return reported.error_code, reported.base_offset

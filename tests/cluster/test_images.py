@@ -33,7 +33,9 @@ def test_kafkas_classes_come_from_the_archive_of_the_image(engine: docker.Docker
 
 
 @pytest.mark.parametrize("version", [DEFAULT_VERSION, "3.9.2"])
-def test_so_do_those_that_a_broker_needs_for_clients(engine: docker.DockerClient, version: str) -> None:
+def test_classes_that_a_broker_needs_for_clients_come_from_the_archive(
+    engine: docker.DockerClient, version: str
+) -> None:
     said = engine.containers.run(kafka_image(engine, version), ["-c", ARCHIVED], entrypoint="sh", remove=True).decode()
     assert re.search(r"^ *\d+: kafka\.cluster\.Partition\$ ", said, re.MULTILINE), said[-2000:]
 

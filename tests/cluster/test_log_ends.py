@@ -22,7 +22,7 @@ def sight(observer: str, leader: int, epoch: int | None, topic: str = "t", parti
 
 
 LEADING = {
-    "nobody told": (None, [], None),
+    "nobody reported": (None, [], None),
     "no leader": (sight("b1", -1, 4), [sight("b1", -1, 4)], None),
     "the leader of the newest epoch": (sight("b1", 1, 4), [sight("b1", 1, 4), sight("b2", 2, 3)], 1),
     "one that was deposed, and alone answers": (sight("b1", 1, 4), [sight("b1", 1, 4), sight("b2", 2, 5)], None),
@@ -31,11 +31,11 @@ LEADING = {
 }
 
 
-@pytest.mark.parametrize(("held", "told", "leader"), LEADING.values(), ids=LEADING)
+@pytest.mark.parametrize(("held", "reported", "leader"), LEADING.values(), ids=LEADING)
 def test_a_broker_counts_as_leader_only_if_no_newer_epoch_is_known(
-    held: Sight | None, told: list[Sight], leader: int | None
+    held: Sight | None, reported: list[Sight], leader: int | None
 ) -> None:
-    found = leading(held, told)
+    found = leading(held, reported)
     assert (found.leader if found else None) == leader
 
 

@@ -30,26 +30,26 @@ def test_without_reports_nothing_prevails() -> None:
 
 
 def test_the_newest_epoch_counts_however_few_know_it() -> None:
-    told = [sight("b1", 1, 4), sight("b2", 1, 4), sight("b3", 2, 5)]
-    assert prevailing(told, 0) == told[2]
+    reported = [sight("b1", 1, 4), sight("b2", 1, 4), sight("b3", 2, 5)]
+    assert prevailing(reported, 0) == reported[2]
 
 
 def test_among_equal_epochs_the_majority_counts() -> None:
-    told = [sight("b1", 1, 4, isr=(1, 2, 3)), sight("b2", 1, 4, isr=(1,)), sight("b3", 1, 4, isr=(1,))]
-    found = prevailing(told, 0)
+    reported = [sight("b1", 1, 4, isr=(1, 2, 3)), sight("b2", 1, 4, isr=(1,)), sight("b3", 1, 4, isr=(1,))]
+    found = prevailing(reported, 0)
     assert found is not None
     assert found.isr == (1,)
 
 
 def test_a_broker_that_went_silent_counts_only_where_no_other_tells() -> None:
-    told = [sight("b1", 1, 9, at=0), sight("b2", 2, 5, at=10)]
-    assert prevailing(told, 10 * SECOND) == told[1]
-    assert prevailing(told[:1], 10 * SECOND) == told[0]
+    reported = [sight("b1", 1, 9, at=0), sight("b2", 2, 5, at=10)]
+    assert prevailing(reported, 10 * SECOND) == reported[1]
+    assert prevailing(reported[:1], 10 * SECOND) == reported[0]
 
 
 def test_before_epochs_the_majority_decides() -> None:
-    told = [sight("b1", 1, None), sight("b2", 2, None), sight("b3", 2, None)]
-    found = prevailing(told, 0)
+    reported = [sight("b1", 1, None), sight("b2", 2, None), sight("b3", 2, None)]
+    found = prevailing(reported, 0)
     assert found is not None
     assert found.leader == 2
 

@@ -49,7 +49,7 @@ def were_late(verdict: VerdictJson) -> None:
     for fault in slow:
         timed = json.loads(fault["evidence"])["probed"]
         assert set(timed) == set(fault["nodes"])
-        for trip in (told["round_trip_ms"] for told in timed.values()):
+        for trip in (reported["round_trip_ms"] for reported in timed.values()):
             assert trip["answered"] > 0
             assert trip["p95"] >= trip["p50"] >= trip["asked"]["delay"]
 
@@ -89,20 +89,22 @@ def never_valid(verdict: VerdictJson) -> None:
 def exactly_once(verdict: VerdictJson) -> None:
     assert verdict["verdict"] == "valid"
     assert verdict["anomalies"] == {}
-    summary, told = verdict["summary"], verdict["transactions"]
+    summary, reported = verdict["summary"], verdict["transactions"]
     assert summary["survivors"] == summary["acknowledged"] + summary["unacknowledged_present"]
-    assert (summary["unacknowledged_present"] > 0) == (told["unknown_resolved"]["whole"] > 0)
-    assert told["committed"] > 20
-    assert told["aborted"] > 0
-    resolved = told["unknown_resolved"]
-    assert resolved["whole"] + resolved["absent"] == told["unknown"]
+    assert (summary["unacknowledged_present"] > 0) == (reported["unknown_resolved"]["whole"] > 0)
+    assert reported["committed"] > 20
+    assert reported["aborted"] > 0
+    resolved = reported["unknown_resolved"]
+    assert resolved["whole"] + resolved["absent"] == reported["unknown"]
 
 
 def exactly_once_after_a_kill(verdict: VerdictJson) -> None:
     exactly_once(verdict)
-    told = verdict["transactions"]
-    assert told["never_ended"] <= 3, "of three producers killed"
-    assert told["never_ended"] + told["abort_unknown"] + told["unknown"] > 0, "each was killed between transactions"
+    reported = verdict["transactions"]
+    assert reported["never_ended"] <= 3, "of three producers killed"
+    assert reported["never_ended"] + reported["abort_unknown"] + reported["unknown"] > 0, (
+        "each was killed between transactions"
+    )
 
 
 def at_least_once(verdict: VerdictJson) -> None:

@@ -108,7 +108,9 @@ def test_a_spark_cluster_judges_as_one_process_does(cluster: SparkCluster, tmp_p
     assert [len(list(worker.scratch.glob("work/app-*/*"))) for worker in cluster.workers] == [1, 1]
 
 
-def test_so_it_does_where_a_worker_dies_in_the_middle(cluster: SparkCluster, tmp_path: Path) -> None:
+def test_a_spark_cluster_judges_the_same_where_a_worker_dies_in_the_middle(
+    cluster: SparkCluster, tmp_path: Path
+) -> None:
     judged = write_run(tmp_path / "judged", ROWS_OF_ONE_TASK)
     assert kafka_trial("check", judged).code == 1
     run = copied(judged, tmp_path / "run")

@@ -121,8 +121,8 @@ def test_resume_judges_a_run_recorded_before_the_suite_was_killed(tmp_path: Path
     assert (run / "verdict.json").exists()
     assert [one.parent for one in store.rglob("run.json")] == [run]
     [directory] = stored_suites(store)
-    [told] = SuiteFile.read(directory).runs
-    assert (told.outcome, told.abandoned) == (RunOutcome.EXPECTED, [])
+    [reported] = SuiteFile.read(directory).runs
+    assert (reported.outcome, reported.abandoned) == (RunOutcome.EXPECTED, [])
     assert left(engine, store) == []
 
 

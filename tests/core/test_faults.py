@@ -71,7 +71,7 @@ def test_a_fault_acted_where_there_is_evidence_and_on_some_nodes_if_not_on_all()
 
 
 @pytest.mark.parametrize(
-    ("told", "doubt", "acted_if_so"),
+    ("reported", "doubt", "acted_if_so"),
     [
         (row(injected_ns=1), False, {"b1", "b2"}),
         (row(effective=False, injected_ns=1), False, set()),
@@ -90,11 +90,11 @@ def test_a_fault_acted_where_there_is_evidence_and_on_some_nodes_if_not_on_all()
     ],
 )
 def test_a_fault_is_in_doubt_where_nothing_was_measured(
-    told: dict[str, Any], doubt: bool, acted_if_so: set[str]
+    reported: dict[str, Any], doubt: bool, acted_if_so: set[str]
 ) -> None:
-    assert in_doubt(told) is doubt
-    assert acted_on(supposing_it_acted(told)) == acted_if_so
-    assert supposing_it_acted(told)["effective"] == (acted_if_so == {"b1", "b2"})
+    assert in_doubt(reported) is doubt
+    assert acted_on(supposing_it_acted(reported)) == acted_if_so
+    assert supposing_it_acted(reported)["effective"] == (acted_if_so == {"b1", "b2"})
 
 
 def test_the_sides_of_a_cut_are_columns_and_were_evidence() -> None:
@@ -113,8 +113,8 @@ def test_when_a_process_ran_again_is_evidence_and_what_is_no_time_is_none() -> N
 
 @pytest.mark.parametrize("of_another_shape", [[], None, 7, "b1", {"b1": 7}])
 def test_evidence_of_another_shape_tells_nothing(of_another_shape: object) -> None:
-    told = row(evidence=json.dumps({"released": of_another_shape, "sides": of_another_shape}))
-    assert (started(told), sides(told)) == ({}, ())
+    reported = row(evidence=json.dumps({"released": of_another_shape, "sides": of_another_shape}))
+    assert (started(reported), sides(reported)) == ({}, ())
     bare = row(evidence=json.dumps(of_another_shape))
     assert (started(bare), sides(bare)) == ({}, ())
 
@@ -160,7 +160,7 @@ def test_a_fault_hits_the_nodes_it_acted_on_and_a_cut_hits_the_smaller_side(
         ({"kind": "partition", "nodes": ["b1", "c1"]}, False),
         ({"kind": "isolate", "nodes": ["b1", "b2"]}, False),
     ],
-    ids=["brokers", "a controller, too", "as it was told before", "a controller then", "one from all"],
+    ids=["brokers", "a controller, too", "as it was reported before", "a controller then", "one from all"],
 )
 def test_a_cut_may_be_between_brokers_alone(more: dict[str, Any], only: bool) -> None:
     assert cuts_only(row(**more), frozenset({"b1", "b2", "b3"})) is only
@@ -253,7 +253,7 @@ ALONE = {"kind": "isolate", "cuts_clients": True}
     ],
     ids=[
         *("alone", "one of them", "from clients", "from controllers", "from others", "but not from clients"),
-        *("from clients, as nobody knows", "as told before", "two sides that nobody knows"),
+        *("from clients, as nobody knows", "as reported before", "two sides that nobody knows"),
         *("late", "two sides", "the other way round", "from brokers alone"),
     ],
 )

@@ -14,7 +14,7 @@ def test_control_characters_are_shown_as_escapes() -> None:
     assert printable("á – 中 \ud800") == "á – 中 \\ud800"
 
 
-def test_so_it_is_in_every_text_of_a_value() -> None:
+def test_control_characters_are_shown_as_escapes_in_every_text_of_a_value() -> None:
     assert all_printable({"\x07": ["\x1b", {"a": ("\r", 1, None, True)}]}) == {
         "\\x07": ["\\x1b", {"a": ["\\r", 1, None, True]}]
     }

@@ -153,8 +153,8 @@ def test_verdict_json_names_its_schema() -> None:
         faults=[],
         versions={},
     )
-    told = json.loads(verdict.to_json())
-    assert (told["schema"], told["verdict"]) == (SCHEMA, "valid")
+    reported = json.loads(verdict.to_json())
+    assert (reported["schema"], reported["verdict"]) == (SCHEMA, "valid")
     assert "\n" not in verdict.to_json()
     assert Verdict.model_validate_json(verdict.to_json(indent=2)) == verdict
 

@@ -78,8 +78,8 @@ def test_the_footers_tell_what_is_the_same_in_every_row(
 
 
 def test_footers_without_statistics_prove_nothing_to_be_the_same(tmp_path: Path) -> None:
-    told, untold = tmp_path / "told.parquet", tmp_path / "untold.parquet"
+    reported, unreported = tmp_path / "reported.parquet", tmp_path / "unreported.parquet"
     table = pa.Table.from_pylist([dict(zip(SAME.names, ("t", 0, 5, True), strict=True))], SAME)
-    pq.write_table(table, told)
-    pq.write_table(table, untold, write_statistics=["topic"])
-    assert constants(map(pq.read_metadata, (told, untold))) == {"topic": "t"}
+    pq.write_table(table, reported)
+    pq.write_table(table, unreported, write_statistics=["topic"])
+    assert constants(map(pq.read_metadata, (reported, unreported))) == {"topic": "t"}

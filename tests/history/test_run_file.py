@@ -102,8 +102,8 @@ STEPS = [
 
 def test_whom_an_earlier_run_killed_its_steps_tell(tmp_path: Path) -> None:
     clients = {"producer 1": {}, "consumer 4": {}, "consumer 3": {}}
-    told = run_file(timeline=STEPS, clients=clients)
-    assert [(one.worker, one.incarnation) for one in told.killed] == [(4, 0), (4, 1)]
+    reported = run_file(timeline=STEPS, clients=clients)
+    assert [(one.worker, one.incarnation) for one in reported.killed] == [(4, 0), (4, 1)]
     assert run_file(timeline=STEPS, clients=clients, killed=[]).killed == []
 
 
@@ -121,10 +121,10 @@ def test_run_json_says_who_writes_each_table_and_roles_say_it_for_the_others() -
         "consumer 3": {},
         "admin 0": {},
     }
-    told = run_file(clients=clients, writes={"ticker 1": ("sends",)})
-    assert told.workers("sends") == {1: {}, 2: {"acks": "all"}}
-    assert [*told.workers("positions")] == [3]
-    assert [*told.workers()] == [1, 2, 3, 0]
+    reported = run_file(clients=clients, writes={"ticker 1": ("sends",)})
+    assert reported.workers("sends") == {1: {}, 2: {"acks": "all"}}
+    assert [*reported.workers("positions")] == [3]
+    assert [*reported.workers()] == [1, 2, 3, 0]
 
 
 @pytest.mark.parametrize(

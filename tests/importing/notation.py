@@ -21,9 +21,9 @@ def write(path: Path, *lines: str) -> Path:
     return path
 
 
-def sent(key: int, value: int, told: str, process: int = 0, kind: str = "ok") -> tuple[str, str]:
-    """A send and its completion; ``told`` is the value as completed: ``[3 7]``, ``[nil 7]``, or ``7``."""
-    return f"{process} invoke send [[:send {key} {value}]]", f"{process} {kind} send [[:send {key} {told}]]"
+def sent(key: int, value: int, reported: str, process: int = 0, kind: str = "ok") -> tuple[str, str]:
+    """A send and its completion; ``reported`` is the value as completed: ``[3 7]``, ``[nil 7]``, or ``7``."""
+    return f"{process} invoke send [[:send {key} {value}]]", f"{process} {kind} send [[:send {key} {reported}]]"
 
 
 def polled(batches: str, process: int = 9, kind: str = "ok") -> tuple[str, str]:

@@ -49,8 +49,8 @@ def op(process: int, function: str, invoked: str, completed: str | None = None, 
 def send(process: int, *values: tuple[str, int, int | None], kind: str = "ok") -> tuple[str, ...]:
     """Sends of (key, value, acknowledged offset)."""
     invoked = " ".join(f"[:send {key} {value}]" for key, value, _ in values)
-    told = (f"{value}" if at is None else f"[{at} {value}]" for _, value, at in values)
-    completed = " ".join(f"[:send {key} {one}]" for (key, _, _), one in zip(values, told, strict=True))
+    reported = (f"{value}" if at is None else f"[{at} {value}]" for _, value, at in values)
+    completed = " ".join(f"[:send {key} {one}]" for (key, _, _), one in zip(values, reported, strict=True))
     return op(process, "send", invoked, completed, kind)
 
 

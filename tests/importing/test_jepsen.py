@@ -42,7 +42,7 @@ def test_a_send_is_a_row(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "kind", "outcome", "offset"),
+    ("reported", "kind", "outcome", "offset"),
     [
         ("[3 7]", "ok", "ok", 3),
         ("[nil 7]", "ok", "ok", None),
@@ -55,9 +55,9 @@ def test_a_send_is_a_row(tmp_path: Path) -> None:
     ],
 )
 def test_a_send_is_imported_with_its_outcome_and_offset(
-    told: str, kind: str, outcome: str, offset: int | None, tmp_path: Path
+    reported: str, kind: str, outcome: str, offset: int | None, tmp_path: Path
 ) -> None:
-    done = Imported(tmp_path, *sent(1, 7, told, kind=kind))
+    done = Imported(tmp_path, *sent(1, 7, reported, kind=kind))
     assert done.rows("sends", "outcome", "offset", "completed_ns") == [(outcome, offset, 2 * MS)]
 
 
@@ -115,7 +115,7 @@ def test_a_read_without_an_offset_has_an_unknown_offset(none: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("value", "told", "kind", "offset"),
+    ("value", "reported", "kind", "offset"),
     [
         ("[1 2]", "[1 2]", "info", None),
         ("[1 2]", "[1 2]", "ok", None),
@@ -127,12 +127,12 @@ def test_a_read_without_an_offset_has_an_unknown_offset(none: str, tmp_path: Pat
     ],
 )
 def test_a_value_may_be_a_vector_or_any_text(
-    value: str, told: str, kind: str, offset: int | None, tmp_path: Path
+    value: str, reported: str, kind: str, offset: int | None, tmp_path: Path
 ) -> None:
     done = Imported(
         tmp_path,
         f"0 invoke send [[:send 1 {value}]]",
-        f"0 {kind} send [[:send 1 {told}]]",
+        f"0 {kind} send [[:send 1 {reported}]]",
         *polled(f"1 [[5 {value}]]"),
     )
     assert done.rows("sends", "outcome", "offset") == [(kind, offset)]

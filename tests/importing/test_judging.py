@@ -45,8 +45,8 @@ def case(says: str, *lines: tuple[str, ...], **found: str) -> Case:
     return Case(says, tuple(flat), {anomaly: set(values.split()) for anomaly, values in found.items()})
 
 
-def send(value: int, told: str | None = None, kind: str = "ok") -> tuple[str, ...]:
-    return (f"0 invoke send [[:send K {value}]]", f"0 {kind} send [[:send K {told or value}]]")
+def send(value: int, reported: str | None = None, kind: str = "ok") -> tuple[str, ...]:
+    return (f"0 invoke send [[:send K {value}]]", f"0 {kind} send [[:send K {reported or value}]]")
 
 
 def poll(pairs: str, kind: str = "ok", process: int = 1) -> tuple[str, str]:
@@ -94,7 +94,7 @@ CASES = [
     ),
     case("it is unseen where nothing of its key was read", send(1, "[0 1]"), unseen="1"),
     case(
-        "it is unseen where the acknowledgement told no offset, whatever was read",
+        "it is unseen where the acknowledgement had no offset, whatever was read",
         *(send(1, "[nil 1]"), send(2, "[1 2]"), poll("[1 2]")),
         unseen="1",
     ),
@@ -563,7 +563,7 @@ def of_0(*pairs: tuple[str, ...]) -> tuple[str, ...]:
         ((poll("[1 1] [3 3]"),), Standing.VIOLATION),
         ((poll("[1 1]"), poll("[2 2] [4 4]")), Standing.VIOLATION),
     ],
-    ids=["no move is told", "moves are told", "within a poll", "within a later poll"],
+    ids=["no move is recorded", "moves are recorded", "within a poll", "within a later poll"],
 )
 @pytest.mark.long
 def test_a_skip_in_a_group_that_tells_no_moves_is_undecided(

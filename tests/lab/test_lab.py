@@ -13,8 +13,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.core]
 
 def state_of(name: str) -> str:
     """What ``scripts/lab status`` says of a machine."""
-    told = {line.split()[0]: " ".join(line.split()[2:]) for line in lab("status").splitlines()}
-    return told[name]
+    reported = {line.split()[0]: " ".join(line.split()[2:]) for line in lab("status").splitlines()}
+    return reported[name]
 
 
 def test_a_machine_without_power_loses_data_its_kernel_had_not_written(machines: dict[str, Machine]) -> None:

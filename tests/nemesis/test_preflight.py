@@ -97,7 +97,7 @@ def test_of_alternatives_the_one_that_a_fault_uses_here_is_named_and_how_to_get_
 
 
 @pytest.mark.parametrize(
-    ("kind", "missing", "told"),
+    ("kind", "missing", "reported"),
     [
         ("slow", (), "by htb and netem; with a correlation by nfqueue"),
         ("slow", ("nfqueue",), "by htb and netem; with a correlation not at all: this kernel has no netfilter queue ("),
@@ -107,14 +107,14 @@ def test_of_alternatives_the_one_that_a_fault_uses_here_is_named_and_how_to_get_
         ("throttle", (), ""),
     ],
 )
-def test_the_mechanism_of_each_form_of_a_fault_is_named(kind: str, missing: tuple[str, ...], told: str) -> None:
+def test_the_mechanism_of_each_form_of_a_fault_is_named(kind: str, missing: tuple[str, ...], reported: str) -> None:
     lacks, said = Kernel(without(*missing)).report(FAULTS[kind])  # type: ignore[arg-type]
     assert lacks == []
-    assert said.startswith(told)
+    assert said.startswith(reported)
     # A form that acts as the simplest one does is not mentioned.
     differs = {("slow", ()), ("flaky", ("netem",))}
     assert said.endswith("; with a correlation by nfqueue") == ((kind, missing) in differs)
-    assert said == told or missing
+    assert said == reported or missing
 
 
 def test_a_fault_that_cannot_act_at_all_is_reported_once() -> None:

@@ -69,8 +69,8 @@ Subject = Identity | Place
 
 @dataclass(eq=False)
 class World:
-    """One history while it is made. ``acknowledged_at``: of records that were told another place than where they first
-    stand, that place, or None for none. ``untouched``: records that no plot has changed."""
+    """One history while it is made. ``acknowledged_at``: of records that were acknowledged at another place than where
+    they first stand, that place, or None for none. ``untouched``: records that no plot has changed."""
 
     topic: str
     first_worker: int
@@ -106,13 +106,13 @@ class World:
         self.findings += [(plot, anomaly, subject) for anomaly in anomalies for subject in subjects]
 
     def own(self, plot: str, *subjects: Subject) -> None:
-        """These are ``plot``'s: whatever is found in them is told of it, and no other may have them."""
+        """These are ``plot``'s: whatever is found in them is reported it, and no other may have them."""
         self.times_planted[plot] += 1
         self.subjects.setdefault(plot, []).extend(subjects)
         self.untouched.difference_update(subject for subject in subjects if isinstance(subject, int))
 
     def planted(self) -> "Planted":
-        """The history as its recorders would have told it."""
+        """The history as its recorders would have recorded it."""
         named = Counter((plot, anomaly, _identity(self, subject)) for plot, anomaly, subject in self.findings)
         owned = {_identity(self, subject): plot for plot, subjects in self.subjects.items() for subject in subjects}
         return Planted(self.topic, self.tables, owned, named, self.times_planted)
@@ -225,7 +225,7 @@ def delete_first(world: World, partition: int, name: str) -> None:
 
 
 def number(world: World) -> None:
-    """Give every place its offset, and every acknowledgement the place that it told."""
+    """Give every place its offset, and every acknowledgement the place that it reported."""
     for log in world.logs:
         offset = 0
         for place in log:

@@ -17,7 +17,8 @@ def judged(tables: dict[str, list[Row]], committed: Container[int] | None = None
 
     Of anomalies that only a group can have: what they would be if the readers were one. ``committed``: the readers of
     isolation level read_committed, which the final read then is of, too; None: nothing was written in transactions.
-    A reader is placed at the log start only, whatever offset is told. What a read_committed log has, nobody may skip.
+    A reader is placed at the log start only, whatever offset is reported. What a read_committed log has, nobody may
+    skip.
     """
     found: Sets = defaultdict(set)
     sends, reads, positions, ends = (tables[name] for name in ("sends", "reads", "positions", "log_ends"))
@@ -104,8 +105,8 @@ def _what_was_sent(found: Sets, sends: list[Row], reads: list[Row], log: list[Ro
             r["record_id"] == s["record_id"] and slot(r) == slot(s) and r["phase"] != "replica" for r in reads
         ):
             found["failed_but_present"].add(s["record_id"])
-        told = s["outcome"] == "ok" and s["offset"] is not None
-        if told and there and kept and s["offset"] not in there and whole.get(slot(s)):
+        reported = s["outcome"] == "ok" and s["offset"] is not None
+        if reported and there and kept and s["offset"] not in there and whole.get(slot(s)):
             found["acknowledged_elsewhere"].add(s["record_id"])
 
 
@@ -173,9 +174,9 @@ def _offsets(found: Sets, sends: list[Row], reads: list[Row]) -> None:
 
 
 def _epochs(found: Sets, reads: list[Row]) -> None:
-    told = [r for r in reads if r["phase"] != "live" and r["leader_epoch"] is not None]
-    for a in told:
-        for b in told:
+    reported = [r for r in reads if r["phase"] != "live" and r["leader_epoch"] is not None]
+    for a in reported:
+        for b in reported:
             one = (a["phase"], a["reader"], slot(a)) == (b["phase"], b["reader"], slot(b))
             if one and b["offset"] < a["offset"] and b["leader_epoch"] > a["leader_epoch"]:
                 found["epoch_fell"].add(a["record_id"])
@@ -234,8 +235,8 @@ def _readers(found: Sets, sends: list[Row], reads: list[Row], log: list[Row], po
         sent[s["record_id"]] = min(s["invoked_ns"], sent.get(s["record_id"], s["invoked_ns"]))
     live = [r for r in _phase(reads, "live") if r["offset"] >= 0]
     for seat in {_seat(r) for r in (*live, *positions)}:
-        told = [p for p in positions if _seat(p) == seat and p["event"] not in {"commit", *_ENDS}]
-        happened = [(p["at_ns"], 0, p["event"], p["offset"], None, None) for p in told]
+        reported = [p for p in positions if _seat(p) == seat and p["event"] not in {"commit", *_ENDS}]
+        happened = [(p["at_ns"], 0, p["event"], p["offset"], None, None) for p in reported]
         own = [r for r in live if _seat(r) == seat]
         happened += [(r["read_ns"], 1, "read", r["offset"], r["record_id"], r["leader_epoch"]) for r in own]
         reader, _, of = seat

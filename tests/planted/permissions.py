@@ -74,7 +74,7 @@ def _saw(by: str, when: str, what: str) -> tuple[str, ...]:
 
 
 def _led(isr: str, by: str = "b1,b2,b3") -> tuple[str, ...]:
-    """b1 led from the beginning, with this ISR, until it told nothing more at 20 s."""
+    """b1 led from the beginning, with this ISR, until it reported nothing more at 20 s."""
     others = ",".join(one for one in by.split(",") if one != "b1")
     return (
         *_saw("b1", "0..20", f"leader=1 epoch=0 isr={isr}"),
@@ -466,7 +466,7 @@ ROWS: Mapping[str, PlantedRow] = {
         {"idempotence": False, "retries": 0, "max_in_flight": 5},
         (*_LATER, *_MOVED),
         _refused(_LATER),
-        Never("a leader that is told by nobody is no election: what nothing reached is a violation"),
+        Never("a leader that nobody reports is no election: what nothing reached is a violation"),
     ),
     "given up, and written late": PlantedRow(
         "reordered",

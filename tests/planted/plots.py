@@ -262,7 +262,7 @@ def _over_its_successor(*, read: bool) -> Act:
         log, index = world.log_of(send), world.index_of(send)
         heir = log[index + 1] if index + 1 < len(log) else None
         if heir is None or not _is_free(world, heir) or heir.record < send["record_id"]:
-            return None  # of those who share an offset the least is told of
+            return None  # of those who share an offset the least is reported
         _seen(shares=True, live=read, reading="left to another")(world, send)
         return [heir.record]
 

@@ -1,8 +1,8 @@
 """A second opinion on each lost record, slow and obvious: who must have had it, which election took it, and whether the
 settings permit that. Written from what Kafka promises, not from the judge: it shares only the names of standings.
 
-It says nothing rather than something doubtful: a leader epoch that nobody told, a disk that may have been lost, an ISR
-that changed meanwhile. It knows of no transactions, no compaction and no power cuts: histories must have none.
+It says nothing rather than something doubtful: a leader epoch that nobody reported, a disk that may have been lost, an
+ISR that changed meanwhile. It knows of no transactions, no compaction and no power cuts: histories must have none.
 """
 
 import json
@@ -21,7 +21,7 @@ Place = tuple[str, int]
 SECOND = 1_000_000_000
 #: An observer that gets no answer asks again: what it hears was said at most so long before.
 _ANSWERED_WITHIN = 1 * SECOND
-#: A partition of which nobody told for longer was not watched.
+#: A partition of which nobody reported for longer was not watched.
 _FRESH = 3 * SECOND
 #: A broker that was healed may lead again so much later.
 _COMES_BACK = 10 * SECOND
@@ -154,7 +154,7 @@ class _Partition:
             return Opinion(Standing.UNDECIDED, "it is below the log's start")
         terms = self._terms(gone)
         if not terms or None in terms:
-            return Opinion(Standing.UNDECIDED, "nobody told of its term")
+            return Opinion(Standing.UNDECIDED, "nobody reported its term")
         said = [
             replace(self._in_term(gone, term), at_first=frozenset(self._must(gone, term, later=False)))
             for term in terms
@@ -274,8 +274,8 @@ class _Partition:
         return found
 
     def _allowed(self, elected: int, term: int, epoch: int, uncleanly: bool) -> bool:
-        """Whether a leader may be elected: it was in the ISR that was told last, or eligible; or, where elections may
-        be unclean, faults had hit everybody who was."""
+        """Whether a leader may be elected: it was in the ISR that was reported last, or eligible; or, where elections
+        may be unclean, faults had hit everybody who was."""
         at_ns = self.first_reported[epoch]
         before = [row for row in self.reports if term <= row["leader_epoch"] < epoch and row["at_ns"] < at_ns]
         last = [row for row in before if row["at_ns"] >= before[-1]["at_ns"] - _ANSWERED_WITHIN]
@@ -328,16 +328,18 @@ class _Partition:
 
     def _elects(self, row: Row, from_ns: int, to_ns: int) -> bool:
         """Whether somebody may have asked for an unclean election of this partition."""
-        told = json.loads(row["evidence"])
-        if told.get("election") != "unclean" or (told.get("topic"), told.get("partition")) != _place(self.end):
+        reported = json.loads(row["evidence"])
+        if reported.get("election") != "unclean" or (reported.get("topic"), reported.get("partition")) != _place(
+            self.end
+        ):
             return False
-        refused = told.get("refused") is not None and not row["effective"]
+        refused = reported.get("refused") is not None and not row["effective"]
         return not refused and row["injecting_ns"] <= to_ns and (row["injected_ns"] or inf) >= from_ns
 
-    # What was told, and when.
+    # What was reported, and when.
 
     def _terms(self, gone: Gone) -> set[int | None]:
-        """The leader epochs that it may be of; None: one that nobody told."""
+        """The leader epochs that it may be of; None: one that nobody reported."""
         if gone.epochs:
             return {epoch if epoch in self.leaders and self.leaders[epoch] >= 0 else None for epoch in gone.epochs}
         assert gone.completed_ns is not None
@@ -353,7 +355,7 @@ class _Partition:
         return {epoch for epoch in known if epoch is None or self.leaders[epoch] >= 0}
 
     def _in_office(self, epoch: int) -> tuple[float, float]:
-        """Between which times a leader of an epoch can have known that it leads, as it told itself."""
+        """Between which times a leader of an epoch can have known that it leads, as it reported itself."""
         leader = self.leaders.get(epoch)
         observers = self.by_observer if leader is None or leader < 0 else [self.rules.names[leader]]
         since, over = inf, -inf
@@ -391,12 +393,12 @@ class _Partition:
         return min((row["leader_epoch"] for row in taken), default=inf)
 
     def _own(self, epoch: int, from_ns: int) -> Iterator[Row]:
-        """What the leader of an epoch told of it itself, from a time on."""
+        """What the leader of an epoch reported it itself, from a time on."""
         rows = self.by_observer.get(self.rules.names[self.leaders[epoch]], [])
         return (row for row in rows if row["leader_epoch"] == epoch and row["at_ns"] >= from_ns)
 
     def _reported_around(self, from_ns: int, to_ns: int) -> list[Row]:
-        """What each observer told: from the last time before ``from_ns`` to the first one after ``to_ns``."""
+        """What each observer reported: from the last time before ``from_ns`` to the first one after ``to_ns``."""
         return [
             row
             for rows in self.by_observer.values()

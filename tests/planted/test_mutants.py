@@ -83,7 +83,7 @@ _CASES = [
 @pytest.fixture(scope="module")
 def noticed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     """By kind of histories: the mutants, and the unchanged, that find other than what is planted."""
-    told = {}
+    reported = {}
     for kind, checkers in TRIED.items():
         run = tmp_path_factory.mktemp("mutants")
         planted = judging.plant(kind, _SEEDS)
@@ -91,10 +91,10 @@ def noticed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
         judging.write(run, kind, planted)
         tried = (*mutants(checkers), *map(unchanged, checkers))
         found = judging.judge(run, spark, tried)
-        told[kind.name] = {
+        reported[kind.name] = {
             one.anomaly.name for one in tried if found.get(one.anomaly.name) != wanted[one.anomaly.name.split("__")[0]]
         }
-    return told
+    return reported
 
 
 @pytest.mark.parametrize(("kind", "mutant"), _CASES)

@@ -76,8 +76,8 @@ def test_every_history_has_all_that_is_planted(kind: Kind, judged: dict[str, Jud
         assert {*history.owned.values()} >= {
             plot.name for plot in kind.plots if plot.finds or plot.twin_of
         } - _BY_CHANCE
-        told = Counter(plot for plot, _, _ in history.expected)
-        assert all(told[plot.name] for plot in kind.plots if plot.finds)
+        reported = Counter(plot for plot, _, _ in history.expected)
+        assert all(reported[plot.name] for plot in kind.plots if plot.finds)
 
 
 #: What a final read leaves out depends on what stands at the end of its log: that may be nothing.

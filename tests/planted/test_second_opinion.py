@@ -69,9 +69,9 @@ def _of(seed: int, seen: Seen) -> Iterator[Compared]:
 def _agree(found: list[Compared]) -> None:
     assert [one for one in found if (one.judge, one.second) in _CONTRARY] == []
     assert [one for one in found if (one.truth, one.second) in _WRONG] == []
-    told = [one for one in found if one.second != Standing.UNDECIDED]
-    assert {one.second for one in told} == {Standing.PERMITTED, Standing.VIOLATION}
-    assert len(told) >= _MOSTLY * len(found)
+    reported = [one for one in found if one.second != Standing.UNDECIDED]
+    assert {one.second for one in reported} == {Standing.PERMITTED, Standing.VIOLATION}
+    assert len(reported) >= _MOSTLY * len(found)
 
 
 def _agree_on_holders(found: list[Compared]) -> None:
@@ -113,9 +113,9 @@ _WIPED = "fault wipe-1 b2 6..7 kind=wipe"
 
 
 def _opinion(*lines: str, acks: str = "all", unclean: bool = False) -> Opinion:
-    told = by_hand(*_SENT, *lines)
-    told.rows["observations"].sort(key=lambda row: row["at_ns"])
-    return opinions(told.rows, Rules(acks, unclean, {1: "b1", 2: "b2", 3: "b3"}))["lost", told.ids["a"]]
+    reported = by_hand(*_SENT, *lines)
+    reported.rows["observations"].sort(key=lambda row: row["at_ns"])
+    return opinions(reported.rows, Rules(acks, unclean, {1: "b1", 2: "b2", 3: "b3"}))["lost", reported.ids["a"]]
 
 
 def test_all_of_the_isr_must_have_what_was_acknowledged_with_acks_all() -> None:

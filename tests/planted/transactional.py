@@ -372,8 +372,8 @@ def _tell_of_ends(world: World) -> None:
     for partition, log in enumerate(world.logs):
         hangs = partition > UNREAD
         end = end_of(log)
-        told = [(0, end)] if hangs else [(end - 1, end), (end, end)] if partition == 0 else [(end, end)]
-        for n, (stable, high) in enumerate(told):
+        reported = [(0, end)] if hangs else [(end - 1, end), (end, end)] if partition == 0 else [(end, end)]
+        for n, (stable, high) in enumerate(reported):
             tell(world, partition, 1000, END + n, "last-stable", stable)
             tell(world, partition, 1000, END + n, "high-watermark", high)
         if hangs:

@@ -195,8 +195,8 @@ def test_doctor_says_of_scenarios_whether_they_can_run_here(kafka_trial: Invoke)
         backends = Backends(providers=lambda toy=toy: {"docker": ProviderRow(DockerSpec, lambda: toy)})
         done = kafka_trial("doctor", "jepsen-2013/min-isr-2", "delivery/at-least-once", "--json", backends=backends)
         assert done.code == code
-        told = [json.loads(line) for line in done.out.splitlines()]
-        assert [(one["name"], one["good"], one["detail"]) for one in told] == [
+        reported = [json.loads(line) for line in done.out.splitlines()]
+        assert [(one["name"], one["good"], one["detail"]) for one in reported] == [
             (name, not lacks, lacks) for name in ("jepsen-2013/min-isr-2", "delivery/at-least-once")
         ]
         assert toy.asked

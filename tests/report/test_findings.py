@@ -172,9 +172,9 @@ def test_two_findings_of_one_anomaly_are_two() -> None:
 def test_of_many_findings_the_reasons_have_the_first_10() -> None:
     untaken = {"event": CauseOf.UNKNOWN, "hole": False}
     many = [finding(cause=untaken, anomalies={"lost": 50 - n}, runs=[], more_runs=2) for n in range(13)]
-    *told, left = judged(*many).reasons
-    assert [line.split()[1] for line in told[::2]] == [str(50 - n) for n in range(10)]
-    assert told[1::2] == ["lost: nobody knows what took them"] * 10
+    *reported, left = judged(*many).reasons
+    assert [line.split()[1] for line in reported[::2]] == [str(50 - n) for n in range(10)]
+    assert reported[1::2] == ["lost: nobody knows what took them"] * 10
     assert left == "… and 3 more findings: verdict.json"
 
 

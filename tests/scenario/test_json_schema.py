@@ -230,11 +230,11 @@ def test_every_step_fault_and_workload_is_in_it() -> None:
 
 def keys(schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, definition in {"scenario": schema, **schema["$defs"]}.items():
-        yield from ((f"{name}.{key}", told) for key, told in definition.get("properties", {}).items())
+        yield from ((f"{name}.{key}", reported) for key, reported in definition.get("properties", {}).items())
 
 
 def test_every_key_has_a_description() -> None:
     steps = {f"{model.__name__}.{name}" for name, model in STEPS.items()}
-    unsaid = [at for at, told in keys(SCHEMA) if not told.get("description") and "const" not in told]
+    unsaid = [at for at, reported in keys(SCHEMA) if not reported.get("description") and "const" not in reported]
     assert [at for at in unsaid if at not in steps] == []
     assert all(SCHEMA["$defs"][model.__name__]["description"] for model in STEPS.values())

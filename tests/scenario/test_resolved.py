@@ -23,7 +23,9 @@ def test_every_scenario_written_out_is_the_same(name: str, written_to: Callable[
 
 
 @pytest.mark.parametrize("changes", CHANGES)
-def test_so_is_one_with_settings_of_its_own(changes: tuple[str, ...], written_to: Callable[[str], Path]) -> None:
+def test_a_scenario_with_settings_of_its_own_is_the_same_when_written_out(
+    changes: tuple[str, ...], written_to: Callable[[str], Path]
+) -> None:
     scenario = load("jepsen-2013/min-isr-2", changes)
     assert load(str(written_to(resolved_yaml(scenario)))) == scenario
 

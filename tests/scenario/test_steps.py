@@ -34,7 +34,7 @@ def test_every_fault_of_the_catalogue_can_be_injected_and_written_again(kind: st
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "reported"),
     [
         ({"wait": "1.5s"}, "wait 1.5 s"),
         ({"until": {"isr": ["b1", "b2"], "within": "2m"}}, "until ISR b1, b2 within 120 s"),
@@ -56,8 +56,8 @@ def test_every_fault_of_the_catalogue_can_be_injected_and_written_again(kind: st
         ),
     ],
 )
-def test_the_text_of_a_step_describes_it(written: dict[str, object], told: str) -> None:
-    assert str(STEP.validate_python(written)) == told
+def test_the_text_of_a_step_describes_it(written: dict[str, object], reported: str) -> None:
+    assert str(STEP.validate_python(written)) == reported
 
 
 def test_there_are_ten_kinds_of_step() -> None:

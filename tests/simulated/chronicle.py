@@ -1,4 +1,4 @@
-"""What really happened in a simulated cluster. The judge never sees it; the truth is told from it."""
+"""What really happened in a simulated cluster. The judge never sees it; the truth is made from it."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

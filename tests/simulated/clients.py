@@ -44,13 +44,13 @@ class Client:
             image = broker.image
             if image is not None:
                 epochs = self.cluster.settings.tells_epochs
-                told = {place: (state.epoch * epochs, state.leader) for place, state in image.reported.items()}
-                self.world.send(broker.process, self.process, partial(self._learn, told))
+                reports = {place: (state.epoch * epochs, state.leader) for place, state in image.reported.items()}
+                self.world.send(broker.process, self.process, partial(self._learn, reports))
 
         self.world.send(self.process, broker.process, ask)
 
-    def _learn(self, told: dict[Place, tuple[int, int]]) -> None:
-        for place, (epoch, leader) in told.items():
+    def _learn(self, reports: dict[Place, tuple[int, int]]) -> None:
+        for place, (epoch, leader) in reports.items():
             if leader != NOBODY and epoch >= self.leaders.get(place, (-1, NOBODY))[0]:
                 self.leaders[place] = (epoch, leader)
 

@@ -53,9 +53,9 @@ def evidence(played: Played) -> Evidence:
         silence_ns=played.settings.session_ns - SECOND,
     )
     known = replace(known, delivered=delivered(vanished, known))
-    told = [row for row in sends if row["outcome"] == Outcome.OK and row["offset"] is not None]
-    sent = pa.Table.from_pylist([{name: row[name] for name in COLUMNS} for row in told], _SENT)
-    gone = pa.Table.from_pylist(_not_there(played, told), COLUMNS_OF_GONE)
+    reported = [row for row in sends if row["outcome"] == Outcome.OK and row["offset"] is not None]
+    sent = pa.Table.from_pylist([{name: row[name] for name in COLUMNS} for row in reported], _SENT)
+    gone = pa.Table.from_pylist(_not_there(played, reported), COLUMNS_OF_GONE)
     read = [{name: row[name] for name in COLUMNS_OF_VANISHED.names} for row in _gone(played)]
     given = pa.Table.from_pylist(read, COLUMNS_OF_VANISHED)
     in_flight, writes = InFlight(known.elections, known.acting), WriteCounter(known.elections, known.logs)

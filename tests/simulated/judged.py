@@ -119,14 +119,14 @@ def against_truth(history: History, histories: Sequence[Played], verdict: Verdic
     by_topic = {played.topic: played for played in histories}
     yield from _rewritten(history, truth, verdict)
     for anomaly in (LOST, VANISHED):
-        told = dict(_reported(history, anomaly, verdict))
-        for record_id, (place, offset, said) in told.items():
+        reported = dict(_reported(history, anomaly, verdict))
+        for record_id, (place, offset, said) in reported.items():
             played, loss = truth.get(record_id, (by_topic[place[0]], None))
             if loss is None and anomaly is VANISHED:
                 loss = vanished_from(played, place, offset, record_id)
             yield _judged(played, anomaly, place, offset, loss, said)
         for record_id, (played, loss) in truth.items():
-            if record_id not in told and _is_in(anomaly, played, loss):
+            if record_id not in reported and _is_in(anomaly, played, loss):
                 yield _judged(played, anomaly, loss.place, loss.record.offset, loss, NOT_REPORTED)
 
 
@@ -194,7 +194,7 @@ def _reported(history: History, anomaly: Anomaly, verdict: Verdict) -> Iterator[
 
 def _standing(row: Mapping[str, Any], ranges: Sequence[RecordRange], hole: bool) -> str:
     """The standing of a record: its run is the narrowest around its offset and the time of its acknowledgement. (What
-    was permitted is told as no hole, though another record may be missing at the same offset.)"""
+    was permitted is reported as no hole, though another record may be missing at the same offset.)"""
     offset, at_ns = row["offset"], next(row[name] for name in _TIMES if row[name] is not None)
     around = [
         one
@@ -229,14 +229,14 @@ def either(found: Iterable[Judged]) -> float:
 def lines(found: Sequence[Judged]) -> list[str]:
     """What disagrees, records that stand together in a row; and the counts."""
     wrong = sorted((one for one in found if one.disagrees), key=_order)
-    told = [
+    reported = [
         _line(list(alike))
         for _, alike in groupby(wrong, key=lambda one: (*_order(one)[:4], one.truth, one.said, one.event))
     ]
     table = [f"{truth:>10}  {said:<10} {number:>7}" for (truth, said), number in sorted(counts(found).items())]
     of = [f"undecided of what is {truth}: {undecided(found, truth):.1%}" for truth in (Permits.YES, Permits.NO)]
     of.append(f"of what a bug took, either: {either(found):.1%}")
-    return [*told, "", f"{'truth':>10}  {'judge':<10} records", *table, *of]
+    return [*reported, "", f"{'truth':>10}  {'judge':<10} records", *table, *of]
 
 
 def _order(one: Judged) -> tuple[int, str, Where, str, int]:

@@ -49,12 +49,14 @@ class Observer:
 
         world.after(world.random.randint(MS, 5 * MS), there.bound(metadata))
 
-    def _heard(self, asked: int, told: dict[Place, Any], led: dict[Place, int], highs: dict[Place, int | None]) -> None:
+    def _heard(
+        self, asked: int, reports: dict[Place, Any], led: dict[Place, int], highs: dict[Place, int | None]
+    ) -> None:
         if asked != self._asked:
             return
         self._asked += 1
         world, broker, epochs = self._cluster.world, self._broker, self._cluster.settings.tells_epochs
-        for place, state in told.items():
+        for place, state in reports.items():
             if state.leader == broker.id:
                 self._led[place] = state.epoch
             high = highs.get(place) if led.get(place) == self._led.get(place, -1) else None

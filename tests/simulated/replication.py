@@ -437,8 +437,8 @@ class Replica:
             broker for broker in self.facts.replicas if self.cluster.replica(self.place, broker).log.has(record)
         )
         isr = frozenset() if self.state is None else frozenset(self.state.isr)
-        told = Acknowledgement(self.cluster.world.now, record, self.broker.id, holders, isr)
-        self.facts.acknowledged.setdefault(record.id, []).append(told)
+        reported = Acknowledgement(self.cluster.world.now, record, self.broker.id, holders, isr)
+        self.facts.acknowledged.setdefault(record.id, []).append(reported)
         reply(Produced(record.offset))
 
     def _some(self, offset: int) -> Fetched:

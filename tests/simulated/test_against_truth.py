@@ -92,7 +92,7 @@ def test_some_histories_are_decided_as_they_truly_were() -> None:
     assert any(one.must for one in found)
 
 
-def test_so_are_some_that_were_observed_seldom() -> None:
+def test_some_histories_that_were_observed_seldom_are_decided_as_they_truly_were() -> None:
     agrees(_decided_in_parallel(_SOME_SELDOM_OBSERVED, Seen.SELDOM), _MOST_UNDECIDED_OF_FEW)
 
 
@@ -104,7 +104,7 @@ def test_so_are_some_that_were_observed_seldom() -> None:
         (_WRONG_ONCE_SELDOM_OBSERVED, False, Seen.SELDOM),
         (_WRONG_ONCE_LATE, False, Seen.LATE),
     ],
-    ids=["all faults", "brokers cut off", "observed seldom", "told late"],
+    ids=["all faults", "brokers cut off", "observed seldom", "reported late"],
 )
 def test_seeds_that_were_once_judged_wrongly_are_judged_right(seeds: list[int], isolating: bool, seen: Seen) -> None:
     found = list(decided(seeds, isolating=isolating, seen=seen))
@@ -113,7 +113,7 @@ def test_seeds_that_were_once_judged_wrongly_are_judged_right(seeds: list[int], 
     assert [one for one in found if one.disagrees] == []
 
 
-def test_and_some_of_a_version_without_epochs_that_tells_isrs_late() -> None:
+def test_seeds_of_a_version_without_epochs_that_reports_isrs_late_are_judged_right() -> None:
     agrees(_decided_in_parallel(_SOME_LATE, Seen.LATE), _MOST_UNDECIDED_OF_LATE)
 
 

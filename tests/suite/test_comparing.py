@@ -172,8 +172,8 @@ def test_a_fault_after_which_most_runs_never_recovered_is_reported(tmp_path: Pat
     old, new = figures(Runs(runs[:1])), figures(Runs(runs))
     assert (old.recovered, old.never) == ({"cut"}, {"end"})
     assert (new.recovered, new.never) == (frozenset(), {"cut", "end"})
-    [told] = compare({"a": Runs(runs[:1])}, {"a": Runs(runs)}, 1.5)
-    assert told.worse == ["first acknowledgement after a heal of cut: none now"]
+    [reported] = compare({"a": Runs(runs[:1])}, {"a": Runs(runs)}, 1.5)
+    assert reported.worse == ["first acknowledgement after a heal of cut: none now"]
     [chance] = compare({"a": Runs(runs[:1])}, {"a": Runs(runs[:2])}, 1.5)
     assert chance.worse == []
 
@@ -184,8 +184,8 @@ def test_an_anomaly_that_the_scenario_allows_is_never_worse(tmp_path: Path) -> N
     found.file.expect = Expectation(allowed=["lost"], standing=Standing.PERMITTED)
     assert [one.worse for one in compare({"a": Runs([clean])}, {"a": Runs([found])}, 1.5)] == [[]]
     found.file.expect = Expectation(allowed=["duplicated"])
-    [told] = compare({"a": Runs([clean])}, {"a": Runs([found])}, 1.5)
-    assert told.worse[0] == "lost: not found before"
+    [reported] = compare({"a": Runs([clean])}, {"a": Runs([found])}, 1.5)
+    assert reported.worse[0] == "lost: not found before"
 
 
 def test_the_figures_of_a_run_are_its_verdicts_and_its_latency(tmp_path: Path) -> None:
@@ -285,8 +285,8 @@ def test_an_unreadable_run_is_worse_and_no_older_run_replaces_it(torn_by: str, t
         path.write_text("{") if torn_by == "a write" else path.unlink()
     said: list[str] = []
     for folder in (tmp_path / "suite-some-2", tmp_path):
-        told = compare(by_case(tmp_path / "suite-some-1", print), by_case(folder, said.append), 1.5)
-        assert [(one.name, list(one.worse), list(one.changed)) for one in told] == [
+        reported = compare(by_case(tmp_path / "suite-some-1", print), by_case(folder, said.append), 1.5)
+        assert [(one.name, list(one.worse), list(one.changed)) for one in reported] == [
             (
                 "a (one)",
                 ["its runs cannot be read now, could before"],
@@ -308,9 +308,9 @@ def test_a_measure_whose_verdict_is_gone_is_reported_and_nothing_is_compared_wit
     (before.directory / "verdict.json").unlink()
     directory = tmp_path / "suite-some-1"
     said: list[str] = []
-    [told] = measured(SuiteFile.read(directory), measure, directory, 1.5, said.append)
-    assert (told.old, list(told.worse)) == (None, [])
-    assert told.changed == ["1 of the runs before cannot be compared: they cannot be read"]
+    [reported] = measured(SuiteFile.read(directory), measure, directory, 1.5, said.append)
+    assert (reported.old, list(reported.worse)) == (None, [])
+    assert reported.changed == ["1 of the runs before cannot be compared: they cannot be read"]
     assert said == [
         f"{before.directory}: its verdict is gone: `kafka-trial check {before.directory}`",
         f"a: not compared: the runs of {before.directory} to compare it with can no longer be read",
@@ -326,12 +326,12 @@ def test_removed_runs_of_a_suite_are_reported_and_the_others_compared(tmp_path: 
     found = by_case(tmp_path / "suite-some-1", print)
     assert found["a (one)"] == Runs(removed=1, noted=(True,))
     assert ([run.file.seed for run in found["a (two)"].judged], found["a (two)"].removed) == ([2], 1)
-    told = compare(found, {name: Runs([runs[2]]) for name in found}, 1.5)
-    assert [(one.name, one.worse, list(one.changed)) for one in told] == [
+    reported = compare(found, {name: Runs([runs[2]]) for name in found}, 1.5)
+    assert [(one.name, one.worse, list(one.changed)) for one in reported] == [
         ("a (one)", [], ["1 of the runs before cannot be compared: removed since"]),
         ("a (two)", [], ["1 of the runs before cannot be compared: removed since"]),
     ]
-    assert told[0].old is None
+    assert reported[0].old is None
     shutil.rmtree(runs[2].directory)
     with pytest.raises(HistoryError, match="suite-some-1: the runs of this suite were removed since: name another"):
         by_case(tmp_path / "suite-some-1", print)
@@ -418,8 +418,8 @@ def test_a_case_that_a_budget_left_out_hides_no_older_run_of_it(tmp_path: Path) 
     assert of_suite(tmp_path / "suite-some-2", print) == {"a (one)": Runs()}
     found = by_case(tmp_path, print)
     assert [one.directory for one in found["a (one)"].judged] == [run.directory]
-    [told] = compare(of_suite(tmp_path / "suite-some-2", print), found, 1.5)
-    assert (told.old, told.worse) == (None, [])
+    [reported] = compare(of_suite(tmp_path / "suite-some-2", print), found, 1.5)
+    assert (reported.old, reported.worse) == (None, [])
 
 
 def test_a_run_that_crashed_is_not_as_expected_and_never_makes_a_suite_better(tmp_path: Path) -> None:
@@ -434,8 +434,8 @@ def test_a_run_that_crashed_is_not_as_expected_and_never_makes_a_suite_better(tm
     file.write(directory)
     found = of_suite(directory, print)["a"]
     assert (len(found.judged), found.crashed) == (1, 2)
-    [told] = compare({"a": Runs([runs[0]] * 2)}, {"a": found}, 1.5)
-    assert told.worse == ["as expected: 2 of 2 before, 1 of 3 now"]
+    [reported] = compare({"a": Runs([runs[0]] * 2)}, {"a": found}, 1.5)
+    assert reported.worse == ["as expected: 2 of 2 before, 1 of 3 now"]
     [all_crashed] = compare({"a": found}, {"a": Runs(crashed=1)}, 1.5)
     assert all_crashed.worse == ["as expected: 1 of 3 before, 0 of 1 now"]
 

@@ -34,11 +34,11 @@ def mock_ends(surroundings: Surroundings) -> LogEnds:
     def ask(partitions: Collection[Partition]) -> dict[Partition, LogEnd]:
         found: dict[Partition, LogEnd] = {}
         for topic, partition in partitions:
-            told = client.list_topics(topic, timeout=30)
-            if (known := told.topics[topic].partitions.get(partition)) is None:
+            reported = client.list_topics(topic, timeout=30)
+            if (known := reported.topics[topic].partitions.get(partition)) is None:
                 continue
             start, end = client.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
-            at = told.brokers[known.leader]
+            at = reported.brokers[known.leader]
             found[topic, partition] = LogEnd(known.leader, f"{at.host}:{at.port}", 0, start, end, end, end)
         return found
 

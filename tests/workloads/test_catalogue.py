@@ -45,11 +45,11 @@ def test_a_workload_of_one_line_is_loaded_planned_and_run(
 ) -> None:
     ran = run_toy(tmp_path, surroundings, "[tickle: 1]")
     assert ran.returncode == 0, ran.stderr
-    told = json.loads(ran.stdout)
-    assert told["clients"] == ["consumer 2", "ticker 1"]
-    assert told["writes"] == {"ticker 1": ["sends"], "consumer 2": ["reads", "positions"]}
-    assert re.fullmatch(r"killed process \d+, started process \d+", told["done"][0])
-    assert told["notes"] == []
+    reported = json.loads(ran.stdout)
+    assert reported["clients"] == ["consumer 2", "ticker 1"]
+    assert reported["writes"] == {"ticker 1": ["sends"], "consumer 2": ["reads", "positions"]}
+    assert re.fullmatch(r"killed process \d+, started process \d+", reported["done"][0])
+    assert reported["notes"] == []
     sends = journalled("sends").to_pylist()
     assert {row["incarnation"] for row in sends} == {0, 100}
     assert {row["sequence"] >> 32 for row in sends} == {0, 1}

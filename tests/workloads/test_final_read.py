@@ -93,13 +93,13 @@ class Ends:
         self._changed = changed
 
     def __call__(self, partitions: Collection[Partition]) -> dict[Partition, LogEnd]:
-        told = self._changed(self.asked, self._real(partitions))
+        reported = self._changed(self.asked, self._real(partitions))
         self.asked += 1
-        return told
+        return reported
 
 
-def every(told: dict[Partition, LogEnd], **changes: Any) -> dict[Partition, LogEnd]:
-    return {tp: replace(end, **changes) for tp, end in told.items()}
+def every(reported: dict[Partition, LogEnd], **changes: Any) -> dict[Partition, LogEnd]:
+    return {tp: replace(end, **changes) for tp, end in reported.items()}
 
 
 def read(surroundings: Surroundings, ends: LogEnds, within: float = 60, **more: Any) -> FinalReadResult:
@@ -149,7 +149,7 @@ def test_ctrl_c_while_the_client_is_made_leaves_whole_journals(surroundings: Sur
 
 def test_a_leader_that_does_not_answer_is_asked_again(surroundings: Surroundings) -> None:
     written(surroundings, Encoder(64)(0, 10))
-    done = read(surroundings, Ends(surroundings, lambda asked, told: told if asked >= 3 else {}))
+    done = read(surroundings, Ends(surroundings, lambda asked, reported: reported if asked >= 3 else {}))
     assert ([row["complete"] for row in done.rows], done.missed) == ([True] * 4, [])
 
 
@@ -159,8 +159,8 @@ def test_the_final_read_waits_until_the_high_watermark_reaches_the_log_end(
     """With acks=1 it is acknowledged, and a consumer is not given it yet."""
     written(surroundings, Encoder(64)(0, 10))
 
-    def lagging(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
-        return told if asked >= 3 else every(told, high=0, readable=0)
+    def lagging(asked: int, reported: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
+        return reported if asked >= 3 else every(reported, high=0, readable=0)
 
     done = read(surroundings, Ends(surroundings, lagging))
     assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows] == [
@@ -178,7 +178,9 @@ def test_a_log_with_a_high_watermark_behind_its_end_is_incomplete_but_read(
 ) -> None:
     (topic,) = surroundings.topics
     written(surroundings, Encoder(64)(0, 10))
-    ends = Ends(surroundings, lambda _, told: {tp: replace(end, end=9) if end.end else end for tp, end in told.items()})
+    ends = Ends(
+        surroundings, lambda _, reported: {tp: replace(end, end=9) if end.end else end for tp, end in reported.items()}
+    )
     done = read(surroundings, ends, within=3)
     assert [(row["log_end"], row["read_to"], row["complete"]) for row in done.rows] == [
         (9, 5, False),
@@ -193,14 +195,14 @@ def test_a_log_with_a_high_watermark_behind_its_end_is_incomplete_but_read(
 def test_a_log_that_never_settled_and_that_another_leads_by_now_is_incomplete_though_it_was_read_so_far(
     surroundings: Surroundings,
 ) -> None:
-    """A leader that went before its high watermark was told anew: of its successor's log nothing was read."""
+    """A leader that went before its high watermark was reported anew: of its successor's log nothing was read."""
     written(surroundings, Encoder(64)(0, 10))
 
-    def gone(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
+    def gone(asked: int, reported: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
         return (
-            every(told, epoch=1)
+            every(reported, epoch=1)
             if asked
-            else {s: replace(e, high=3, readable=3) if e.end else e for s, e in told.items()}
+            else {s: replace(e, high=3, readable=3) if e.end else e for s, e in reported.items()}
         )
 
     (topic,) = surroundings.topics
@@ -216,13 +218,13 @@ def test_records_read_before_a_new_epoch_do_not_complete_the_log_of_that_epoch(
     """Where nothing was read yet, the log is that of whoever leads it then."""
     written(surroundings, Encoder(64)(0, 10))
 
-    def again(asked: int, told: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
-        lagging = {s: replace(e, high=readable, readable=readable) if e.end else e for s, e in told.items()}
-        return every(told, epoch=7) if asked else lagging
+    def again(asked: int, reported: dict[Partition, LogEnd]) -> dict[Partition, LogEnd]:
+        lagging = {s: replace(e, high=readable, readable=readable) if e.end else e for s, e in reported.items()}
+        return every(reported, epoch=7) if asked else lagging
 
     done = read(
         surroundings,
-        Ends(surroundings, lambda asked, told: {s: e for s, e in again(asked, told).items() if s[1] == 0}),
+        Ends(surroundings, lambda asked, reported: {s: e for s, e in again(asked, reported).items() if s[1] == 0}),
         5,
     )
     assert [row["complete"] for row in done.rows] == [readable == 0, False, False, False]
@@ -230,14 +232,14 @@ def test_records_read_before_a_new_epoch_do_not_complete_the_log_of_that_epoch(
 
 def test_with_read_committed_the_end_is_the_last_stable_offset(surroundings: Surroundings) -> None:
     written(surroundings, Encoder(64)(0, 10))
-    done = read(surroundings, Ends(surroundings, lambda _, told: every(told, readable=0)))
+    done = read(surroundings, Ends(surroundings, lambda _, reported: every(reported, readable=0)))
     assert [(row["log_end"], row["complete"]) for row in done.rows] == [(0, True)] * 4
 
 
 def test_records_that_another_than_the_leader_gave_make_a_log_incomplete(surroundings: Surroundings) -> None:
     (topic,) = surroundings.topics
     written(surroundings, Encoder(64)(0, 10))
-    done = read(surroundings, Ends(surroundings, lambda _, told: every(told, leader=7)))
+    done = read(surroundings, Ends(surroundings, lambda _, reported: every(reported, leader=7)))
     assert [row["complete"] for row in done.rows] == [False, False, True, True]
     assert re.fullmatch(rf"{topic}-0 was read from b[123], and is led by b7", done.missed[0])
 
@@ -253,7 +255,9 @@ def test_a_log_that_another_leads_when_it_was_read_is_incomplete(
     later: Callable[[LogEnd], LogEnd], says: str, surroundings: Surroundings
 ) -> None:
     written(surroundings, Encoder(64)(0, 10))
-    ends = Ends(surroundings, lambda asked, told: {tp: later(end) if asked else end for tp, end in told.items()})
+    ends = Ends(
+        surroundings, lambda asked, reported: {tp: later(end) if asked else end for tp, end in reported.items()}
+    )
     done = read(surroundings, ends)
     assert [row["complete"] for row in done.rows] == [False] * 4
     assert all(says in line for line in done.missed)
@@ -261,7 +265,7 @@ def test_a_log_that_another_leads_when_it_was_read_is_incomplete(
 
 def test_a_leader_that_answers_no_more_when_all_is_read_makes_it_incomplete(surroundings: Surroundings) -> None:
     written(surroundings, Encoder(64)(0, 10))
-    done = read(surroundings, Ends(surroundings, lambda asked, told: {} if asked else told), within=3)
+    done = read(surroundings, Ends(surroundings, lambda asked, reported: {} if asked else reported), within=3)
     assert [row["complete"] for row in done.rows] == [False] * 4
     assert all(line.endswith("which no longer answers") for line in done.missed)
 

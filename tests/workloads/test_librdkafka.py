@@ -25,9 +25,9 @@ def listed(scratch: Path) -> dict[str, Known]:
     libc.fclose(file)
     rows = re.findall(r"^(\S+) *\| *([CP*]) *\|[^|]*\|([^|]*)\|[^|]*\|(.*)$", scratch.read_text(), re.MULTILINE)
     found = {}
-    for name, of, default, told in rows:
-        other = re.match(r" Alias for `([^`]+)`", told)
-        if "see dedicated API" not in told and name not in {"builtin.features", "Property"}:
+    for name, of, default, reported in rows:
+        other = re.match(r" Alias for `([^`]+)`", reported)
+        if "see dedicated API" not in reported and name not in {"builtin.features", "Property"}:
             found[name] = Known(of, "" if other else default.strip(), other[1] if other else None)
     return found
 

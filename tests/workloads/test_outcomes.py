@@ -119,8 +119,13 @@ class Watched:
 
         def waits() -> bool:
             self.producer.poll(0.01)
-            told = self._partitions.get(str(partition), {})
-            return bool(told) and told["txmsgs"] >= 1 and told["msgs_inflight"] == 0 and partition not in self.reports
+            statistics = self._partitions.get(str(partition), {})
+            return (
+                bool(statistics)
+                and statistics["txmsgs"] >= 1
+                and statistics["msgs_inflight"] == 0
+                and partition not in self.reports
+            )
 
         wait_for(waits, "the record to wait for its second sending", 30, every=0.01)
 

@@ -135,11 +135,11 @@ def test_of_each_partition_that_was_written_to_the_last_acknowledgement_is_count
 
 
 @pytest.mark.parametrize(
-    ("key", "told"),
+    ("key", "reported"),
     [(None, None), (b"", ""), (b"key-1", "key-1"), ("schlüssel".encode(), "schlüssel"), (b"\xffa\n", "\\xffa\n")],
 )
 def test_the_key_of_a_read_record_is_recorded_even_if_it_is_no_text(
-    key: bytes | None, told: str | None, tmp_path: Path
+    key: bytes | None, reported: str | None, tmp_path: Path
 ) -> None:
     path = tmp_path / "reads.1.arrows"
     [value] = Encoder(64)(record_id(3, 7), 1)
@@ -148,7 +148,7 @@ def test_the_key_of_a_read_record_is_recorded_even_if_it_is_no_text(
         recorder.delivered([Message(topic="t", partition=2, offset=5, key=key, value=value)], at_ns=20)
         recorder.flush()
     [row] = read_journal(path, READS)[0].to_pylist()
-    assert (row["record_id"], row["intact"], row["key"]) == (record_id(3, 7), True, told)
+    assert (row["record_id"], row["intact"], row["key"]) == (record_id(3, 7), True, reported)
 
 
 def test_nothing_read_is_nothing_written(tmp_path: Path) -> None:

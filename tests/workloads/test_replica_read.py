@@ -27,8 +27,8 @@ def written(surroundings: Surroundings) -> tuple[str, int]:
 
 
 def ends(topic: str, log_end: int) -> list[dict[str, Any]]:
-    told = [(0, 0, log_end), (1, 0, 0), (2, -1, -1)]
-    return [{"topic": topic, "partition": p, "log_start": start, "log_end": end} for p, start, end in told]
+    reported = [(0, 0, log_end), (1, 0, 0), (2, -1, -1)]
+    return [{"topic": topic, "partition": p, "log_start": start, "log_end": end} for p, start, end in reported]
 
 
 def replicas_read(surroundings: Surroundings, broker: int, topic: str, log_end: int, within: float = 60) -> list[str]:

@@ -50,7 +50,7 @@ def test_message_timeout_is_another_name_of_delivery_timeout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "reported"),
     [
         ({"acks": 1, "enable.idempotence": True}, "enable.idempotence needs acks: all, not 1"),
         ({"max.in.flight.requests.per.connection": 6}, "at most 5, not 6"),
@@ -64,8 +64,8 @@ def test_message_timeout_is_another_name_of_delivery_timeout() -> None:
         ({"consumer": 1}, "Extra inputs"),
     ],
 )
-def test_contradictory_or_unknown_settings_are_refused(given: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValidationError, match=told):
+def test_contradictory_or_unknown_settings_are_refused(given: dict[str, Any], reported: str) -> None:
+    with pytest.raises(ValidationError, match=reported):
         Queue.model_validate(given)
 
 

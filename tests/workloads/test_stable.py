@@ -25,10 +25,10 @@ Journalled = Callable[[str], pa.Table]
 
 def answers(*rounds: tuple[Ends, Ends]) -> Callable[[IsolationLevel], Ends]:
     """The last stable offsets and high watermarks that the leaders report, round by round; the last round repeats."""
-    told = [one for both in rounds for one in both]
+    reported = [one for both in rounds for one in both]
 
     def ask(_: IsolationLevel) -> Ends:
-        return told.pop(0) if len(told) > 2 else told[0 if _ == IsolationLevel.READ_COMMITTED else 1]
+        return reported.pop(0) if len(reported) > 2 else reported[0 if _ == IsolationLevel.READ_COMMITTED else 1]
 
     return ask
 
@@ -64,8 +64,8 @@ def test_a_log_that_is_not_stable_in_time_is_reported_as_it_is(
 def test_a_partition_that_somebody_does_not_tell_of_is_asked_again(
     missing: tuple[Ends, Ends], surroundings: Surroundings, journalled: Journalled
 ) -> None:
-    told = ({("t", 0): 7}, {("t", 0): 7})
-    assert watch(answers(missing, told), [("t", 0)], surroundings.journals, surroundings.clock, within=60) == []
+    reported = ({("t", 0): 7}, {("t", 0): 7})
+    assert watch(answers(missing, reported), [("t", 0)], surroundings.journals, surroundings.clock, within=60) == []
     assert events(journalled) == {("last-stable", "t", 0, 7), ("high-watermark", "t", 0, 7)}
 
 

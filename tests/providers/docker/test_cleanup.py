@@ -28,9 +28,9 @@ def test_a_run_whose_directory_is_gone_or_unknown_is_not(tmp_path: Path) -> None
 def test_a_run_whose_lock_cannot_be_seen_is_left_alone_and_the_others_are_named(tmp_path: Path) -> None:
     (tmp_path / ".recording").symlink_to("elsewhere")
     places = {"s/1": tmp_path, "s/2": tmp_path / ("x" * 300), "s/3": tmp_path / "gone"}
-    told = still_going(labels_of(run, place) for run, place in places.items())
-    assert list(told) == ["s/1", "s/2"]
-    assert all("cannot be seen" in why for why in told.values())
+    reported = still_going(labels_of(run, place) for run, place in places.items())
+    assert list(reported) == ["s/1", "s/2"]
+    assert all("cannot be seen" in why for why in reported.values())
 
 
 def test_ours_bears_the_project_of_its_run_too(tmp_path: Path) -> None:
@@ -95,9 +95,9 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 
 def test_all_that_is_over_is_removed_and_nothing_else(engine: Engine) -> None:
-    told = cleanup(client=engine)  # type: ignore[arg-type]
+    reported = cleanup(client=engine)  # type: ignore[arg-type]
     assert engine.removed == ["kt-b-b1"]
-    assert told == [
+    assert reported == [
         "removed container kt-b-b1",
         "left container precious alone: it is labelled kafka-trial.run, but no run started it",
         "left going/1 alone: it is still going",
@@ -118,9 +118,9 @@ def test_force_does_not_remove_containers_of_others(engine: Engine) -> None:
 
 
 def test_a_dry_run_removes_nothing(engine: Engine) -> None:
-    told = cleanup(client=engine, dry_run=True)  # type: ignore[arg-type]
+    reported = cleanup(client=engine, dry_run=True)  # type: ignore[arg-type]
     assert engine.removed == []
-    assert told[0] == "would remove container kt-b-b1 of over/1"
+    assert reported[0] == "would remove container kt-b-b1 of over/1"
 
 
 def test_containers_of_no_run_are_left_alone_while_they_are_needed_and_no_longer() -> None:

@@ -19,8 +19,8 @@ def folder(tmp_path: Path) -> Path:
     for name, host in (("rootless", "unix:///run/user/1/docker.sock"), ("far", "ssh://me@far")):
         meta = tmp_path / "contexts" / "meta" / hashlib.sha256(name.encode()).hexdigest()
         meta.mkdir(parents=True)
-        told = {"Name": name, "Metadata": {}, "Endpoints": {"docker": {"Host": host, "SkipTLSVerify": False}}}
-        (meta / "meta.json").write_text(json.dumps(told))
+        reported = {"Name": name, "Metadata": {}, "Endpoints": {"docker": {"Host": host, "SkipTLSVerify": False}}}
+        (meta / "meta.json").write_text(json.dumps(reported))
     return tmp_path
 
 
@@ -63,12 +63,12 @@ def nobody() -> Iterator[None]:
 def test_a_user_who_may_not_talk_to_the_engine_is_reported(tmp_path: Path, nobody: None) -> None:
     """It runs, and need not be started."""
     host = f"unix://{tmp_path}/closed/docker.sock"
-    with pytest.raises(EnvironmentLacks) as told:
+    with pytest.raises(EnvironmentLacks) as reported:
         connect({"DOCKER_HOST": host})
-    assert str(told.value).startswith(
+    assert str(reported.value).startswith(
         f"this user may not talk to the Docker engine at DOCKER_HOST={host}: `sudo usermod"
     )
-    del told
+    del reported
     gc.collect()
 
 

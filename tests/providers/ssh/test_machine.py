@@ -258,11 +258,11 @@ def test_a_key_that_is_refused_is_named_and_nothing_of_it_is_shown(lab: Lab) -> 
     lab.knows()
     lab.server.keys.clear()
     refused = rf"^m1: it refuses key {lab.key_file} for user root: .*authorized_keys"
-    with pytest.raises(ClusterError, match=refused) as told:
+    with pytest.raises(ClusterError, match=refused) as reported:
         lab.machine().run(":", "try")
     secret = lab.key_file.read_text().splitlines()[1]
-    assert secret not in str(told.value)
-    assert "\n" not in str(told.value)
+    assert secret not in str(reported.value)
+    assert "\n" not in str(reported.value)
 
 
 def test_a_key_that_is_of_no_use_is_said_so(lab: Lab) -> None:
@@ -271,9 +271,9 @@ def test_a_key_that_is_of_no_use_is_said_so(lab: Lab) -> None:
     lab.key.write_private_key_file(str(locked), password="secret")
     text.write_text("no key\n")
     for key, why in ((lab.directory / "nowhere", "No such file"), (text, "is no private key"), (locked, "passphrase")):
-        with pytest.raises(ClusterError, match=rf"^m1: .*{key}.*{why}") as told:
+        with pytest.raises(ClusterError, match=rf"^m1: .*{key}.*{why}") as reported:
             lab.machine(key=str(key)).run(":", "try")
-        assert "secret" not in str(told.value)
+        assert "secret" not in str(reported.value)
 
 
 def test_a_host_that_does_not_answer_is_said_so(lab: Lab) -> None:
@@ -316,17 +316,17 @@ def bundle_of(path: Path, size: int) -> Bundle:
 
 def test_kafka_is_copied_once_and_a_broken_copy_continues(machine: Machine, lab: Lab) -> None:
     bundle = bundle_of(lab.directory / "kafka.tar", 3_000_000)
-    told: list[str] = []
+    reported: list[str] = []
     lab.server.limit = 1_000_000
-    home = copy(bundle, machine, told.append)
+    home = copy(bundle, machine, reported.append)
     assert home == f"{lab.directory}/data/kafka/{bundle.name}"
     assert (Path(home) / "libs/one.jar").read_bytes() == (lab.directory / "jar").read_bytes()
-    assert any("MB on" in line or "from 0 MB" in line for line in told) or lab.server.connections == 2
+    assert any("MB on" in line or "from 0 MB" in line for line in reported) or lab.server.connections == 2
     assert sorted(path.name for path in Path(home).parent.iterdir()) == [bundle.name]
     connections = lab.server.connections
-    told.clear()
-    assert copy(bundle, machine, told.append) == home
-    assert (told, lab.server.connections) == ([], connections)
+    reported.clear()
+    assert copy(bundle, machine, reported.append) == home
+    assert (reported, lab.server.connections) == ([], connections)
 
 
 class Noting:

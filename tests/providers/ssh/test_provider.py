@@ -158,8 +158,8 @@ def test_nodes_have_the_machines_addresses_and_a_connection_that_no_fault_cuts()
     two_ways = {"b1": facts(), "c1": facts(client="192.168.1.1")}
     with pytest.raises(EnvironmentLacks, match=r"at several addresses \(10.0.0.254, 192.168.1.1\): set `clients`"):
         topology(spec, hosts, Inventory(hosts=list(hosts.values())), two_ways)
-    told = Inventory(hosts=list(hosts.values()), clients="10.9.9.9")
-    assert topology(spec, hosts, told, two_ways).clients.address == "10.9.9.9"
+    reported = Inventory(hosts=list(hosts.values()), clients="10.9.9.9")
+    assert topology(spec, hosts, reported, two_ways).clients.address == "10.9.9.9"
 
 
 def test_an_owner_is_read_back_as_it_was_written() -> None:
@@ -194,9 +194,9 @@ FREE = "client: 19092, controller: 19093, replication: 19094, zookeeper: 12181, 
 
 def test_everything_that_machines_lack_is_reported_before_anything_is_started(lab: Lab) -> None:
     claim(lab, "m2", "a/story", lab.directory)
-    with socket.create_server(("127.0.0.1", 19093)), pytest.raises(EnvironmentLacks) as told:
+    with socket.create_server(("127.0.0.1", 19093)), pytest.raises(EnvironmentLacks) as reported:
         Ssh(here=HERE).check(spec_of(lab, ", java: /nowhere/java", FREE), [])
-    said = str(told.value)
+    said = str(reported.value)
     assert said.startswith("m1 and m2 are one machine: name it once, it has one node at a time; ")
     assert "m1: no Java at `/nowhere/java`" in said
     assert "m1: port 19093 is taken" in said
@@ -218,9 +218,9 @@ def running(node: Path) -> Iterator[None]:
 
 def test_a_run_in_another_directory_of_the_machine_is_named_while_its_node_runs(lab: Lab) -> None:
     beside = claim(lab, "m3 of others", "b/story", lab.directory)
-    told = f"m1: a node of another run is there (b/story, in {beside}): wait for its end"
+    reported = f"m1: a node of another run is there (b/story, in {beside}): wait for its end"
     spec, ssh = spec_of(lab, ports=FREE), Ssh(here=HERE)
-    with running(beside), pytest.raises(EnvironmentLacks, match=re.escape(told)):
+    with running(beside), pytest.raises(EnvironmentLacks, match=re.escape(reported)):
         ssh.check(spec, [])
     with (
         running(claim(lab, "m1", "a/story", lab.directory)),
@@ -228,7 +228,7 @@ def test_a_run_in_another_directory_of_the_machine_is_named_while_its_node_runs(
     ):
         assert looking.look(machines["b1"]).other_nodes == (), "its own node, and one that does not run, do not count"
         alone(machines["b1"])
-        with running(beside), pytest.raises(EnvironmentLacks, match=re.escape(told)):
+        with running(beside), pytest.raises(EnvironmentLacks, match=re.escape(reported)):
             alone(machines["b1"])
 
 
@@ -317,9 +317,9 @@ def test_removed_nodes_are_reported_even_if_one_machine_failed(lab: Lab) -> None
     spec, ssh = spec_of(lab), Ssh(here=HERE)
     stuck, _ = claim(lab, "m1", "a/story", lab.directory), claim(lab, "m2", "a/story", lab.directory)
     (stuck / "switches" / "ab12.sh").write_text("echo no such rule >&2; exit 1\n")
-    with pytest.raises(ClusterError, match="a fault is not undone") as told:
+    with pytest.raises(ClusterError, match="a fault is not undone") as reported:
         ssh.cleanup(spec, None, force=False, dry_run=False)
-    assert told.value.__notes__ == ["m2: removed the node's directory"]
+    assert reported.value.__notes__ == ["m2: removed the node's directory"]
 
 
 def test_a_failed_cleanup_on_one_machine_does_not_stop_the_others(lab: Lab) -> None:
