@@ -107,6 +107,7 @@ def numbered(mutants: Iterable[Mutant]) -> Iterator[tuple[str, Mutant]]:
 NEAR = {
     "acting": ("acting", "elections", "takeovers"),
     "again": ("again", "holders", "written"),
+    "checker": ("questions",),
     "copies": ("copies", "judge"),
     "decision": ("holders", "neighbours", "hanging"),
     "elections": ("elections", "holders", "silence", "late_isrs"),
@@ -137,6 +138,14 @@ NEAR = {
 
 #: For each module: the text of a rule, the text that it becomes, and what that breaks.
 _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "checker": (
+        (
+            "if compares_all or (self.in_order and scans.count(Scan.LOG_ORDER, self.name)):",
+            "if compares_all:",
+            "candidates are all that a finder gets, though the log order shows more",
+        ),
+        ("if number and not compares_all:", "if number and not self.in_order:", "candidates wait for the log order"),
+    ),
     "hanging": (
         ("return None if log.has_a_stranger else", "return", "what nobody is known to have sent was in time"),
         ("[] if unreported or", "[] if", "a leader that nobody reported replaced nothing"),
