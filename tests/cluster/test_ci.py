@@ -174,7 +174,7 @@ def kept_by_cache() -> str:
     return str(before["path"])
 
 
-@pytest.mark.core
+@pytest.mark.demo
 def test_a_user_who_is_not_root_sees_the_demo_lose(user: User, mirror: str) -> None:
     """(First of those that need images: none is there.)"""
     done = user.run("scripts/demo --json", from_(mirror))

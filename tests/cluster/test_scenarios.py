@@ -180,7 +180,6 @@ CORE = frozenset(
         "lose-messages/slow-followers-clean",
         "lose-messages/slow-followers-clean-acks-1",
         "lose-messages/slow-followers-unclean",
-        "lose-messages/slow-followers-unclean-acks-1",
     }
 )
 
