@@ -63,7 +63,7 @@ def test_each_test_is_in_one_part() -> None:
 
 def test_the_core_runs_each_marker_that_fast_leaves_out_except_lab_and_long() -> None:
     left_out = set(re.findall(r"not (\w+)", " ".join(TIERS["fast"][0])))
-    of_core = " ".join(command[-1] for command in TIERS["core"])
+    of_core = " ".join(command[command.index("-m", command.index("pytest")) + 1] for command in TIERS["core"])
     assert left_out - set(re.findall(r"(?<!not )\b(\w+)", of_core)) == {"lab", "long"}
 
 
@@ -98,3 +98,9 @@ def test_a_tier_that_is_ended_ends_its_parts(tmp_path: Path) -> None:
     tier.terminate()
     assert tier.wait(timeout=30) == 143
     wait_for(lambda: not any(map(psutil.pid_exists, parts)), "they are gone", within=10)
+
+
+def test_each_test_of_the_proof_is_in_one_part() -> None:
+    proof = [command for command in TIERS["core"] if "proof and core" in " ".join(command)]
+    assert [command[-1].removeprefix("--ignore=") for command in proof] == ["tests/simulated"] * 2
+    assert len({command[-1] for command in proof}) == len(proof)

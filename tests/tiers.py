@@ -29,6 +29,10 @@ _APART = (
     ("tests/checkers", "tests/mutants"),
 )
 
+_PROOF = "proof and core and not long"
+#: Those of the proof that need hardly any Spark: a separate part.
+_SIMULATED = "tests/simulated"
+
 #: A command that only gets the time that others leave. (Linux may first share the time between sessions.)
 LOWLY = ("sh", "-c", 'echo 19 2>&- >/proc/self/autogroup; exec nice -n 19 "$@"', "lowly")
 
@@ -46,7 +50,8 @@ TIERS = {
     ),
     "core": (
         (*_PYTEST, "--durations=0", "-m", "cluster and core"),
-        (*LOWLY, *_PYTEST, "--durations=10", "-m", "proof and core and not long"),
+        (*LOWLY, *_PYTEST, "--durations=10", "-m", _PROOF, f"--ignore={_SIMULATED}"),
+        (*LOWLY, *_PYTEST, "--durations=10", "-m", _PROOF, _SIMULATED),
         (*LOWLY, *_PYTEST, "--durations=10", "-m", "heavy and not long and not proof"),
     ),
 }
