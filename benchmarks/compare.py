@@ -3,9 +3,9 @@
 Two commits judge the same histories in turn, A B B A …, each time cold, in a fresh process with that commit's code. The
 older one writes the histories, because it cannot judge newer formats. After each pair, writes to a file the figures
 of every pair, the medians of both, and how the pairs compare; prints a table of them in the end. A slow minute of the
-machine hits both of a pair, and one that becomes slower and slower hits each side first in turn; B counts as slower or
-faster only if all pairs agree. Exits with 1 if it is slower by more
-than 5 % in all, or by more than 25 % if there is only one pair.
+machine hits both of a pair, and because the sides take turns to be first, a machine that becomes slower favours none. B
+counts as slower or faster only if all pairs agree. Exits with 1 if it is slower by more than 5 % in all, or by more
+than 25 % if there is only one pair.
 """
 
 import argparse

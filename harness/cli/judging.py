@@ -182,8 +182,8 @@ def _is_single_run(path: Path) -> bool:
     from harness.history.paths import SUITE_FILE
     from harness.history.run_file import RUN_FILE
 
-    files = [entry.name for entry in os.scandir(path) if entry.is_file()] if os.access(path, os.R_OK | os.X_OK) else []
-    return RUN_FILE in files and SUITE_FILE not in files
+    readable = os.access(path, os.R_OK | os.X_OK)
+    return readable and (path / RUN_FILE).is_file() and not (path / SUITE_FILE).is_file()
 
 
 def _matches(name: str) -> list[Path]:
