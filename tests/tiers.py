@@ -30,7 +30,7 @@ _APART = (
 )
 
 _PROOF = "proof and core and not long"
-#: Those of the proof that need hardly any Spark: a separate part.
+#: The simulated histories of the proof are a separate part.
 _SIMULATED = "tests/simulated"
 
 #: A command that only gets the time that others leave. (Linux may first share the time between sessions.)

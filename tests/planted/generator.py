@@ -106,7 +106,7 @@ class World:
         self.findings += [(plot, anomaly, subject) for anomaly in anomalies for subject in subjects]
 
     def own(self, plot: str, *subjects: Subject) -> None:
-        """These are ``plot``'s: whatever is found in them is reported it, and no other may have them."""
+        """These are ``plot``'s: whatever is found in them is this plot's, and no other may have them."""
         self.times_planted[plot] += 1
         self.subjects.setdefault(plot, []).extend(subjects)
         self.untouched.difference_update(subject for subject in subjects if isinstance(subject, int))

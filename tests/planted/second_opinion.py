@@ -393,7 +393,7 @@ class _Partition:
         return min((row["leader_epoch"] for row in taken), default=inf)
 
     def _own(self, epoch: int, from_ns: int) -> Iterator[Row]:
-        """What the leader of an epoch reported it itself, from a time on."""
+        """What the leader of an epoch itself reported, from a time on."""
         rows = self.by_observer.get(self.rules.names[self.leaders[epoch]], [])
         return (row for row in rows if row["leader_epoch"] == epoch and row["at_ns"] >= from_ns)
 

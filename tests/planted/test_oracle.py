@@ -128,16 +128,16 @@ class Kind:
     @cached_property
     def histories(self) -> list[HandHistory]:
         """Their rows."""
-        reported = [HandHistory(f"h-{n}", n * WORKERS_OF_A_HISTORY).add(said) for n, said in enumerate(self.lines)]
-        for one in reported:
+        made = [HandHistory(f"h-{n}", n * WORKERS_OF_A_HISTORY).add(said) for n, said in enumerate(self.lines)]
+        for one in made:
             for n, row in enumerate(one.rows["positions"]):
                 row["at_ns"] += n  # no two at once: their order would be anybody's
-        return reported
+        return made
 
     @cached_property
     def expected(self) -> list[Sets]:
         """The findings of the other judge in each history."""
-        return [self.judge(reported.rows) for reported in self.histories]
+        return [self.judge(history.rows) for history in self.histories]
 
     def asked(self, run: RunFile) -> list[Checker]:
         """The questions; those, too, that only a group is asked, though these readers are none."""

@@ -40,13 +40,13 @@ def plants(more: bool) -> list[Any]:
 
 def judged(row: PlantedRow, plant: Plant, run: Path, spark: SparkSession, one_task: bool | None = None) -> FoundAnomaly:
     """The findings of the anomaly of a row. ``one_task``: as of History.read."""
-    reported = by_hand(*plant.lines)
-    for send in reported.rows["sends"]:
+    history = by_hand(*plant.lines)
+    for send in history.rows["sends"]:
         gave_up = send["outcome"] == "info" and send["completed_ns"] is not None
         send["error"] = "_MSG_TIMED_OUT" if gave_up else None
-    for moved in (*reported.rows["reads"], *reported.rows["positions"]):
+    for moved in (*history.rows["reads"], *history.rows["positions"]):
         moved["poll"] = moved["at_ns" if "at_ns" in moved else "read_ns"] if "origin" in row.settings else None
-    write(run, [reported], **{**row.settings, **plant.settings})
+    write(run, [history], **{**row.settings, **plant.settings})
     name = plant.anomaly or row.anomaly
     among = WITHOUT_FINAL_READ if "origin" in row.settings else CHECKERS
     checkers = [checker for checker in (*among, *CHECKERS) if checker.anomaly.name == name][:1]

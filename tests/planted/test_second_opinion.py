@@ -113,9 +113,9 @@ _WIPED = "fault wipe-1 b2 6..7 kind=wipe"
 
 
 def _opinion(*lines: str, acks: str = "all", unclean: bool = False) -> Opinion:
-    reported = by_hand(*_SENT, *lines)
-    reported.rows["observations"].sort(key=lambda row: row["at_ns"])
-    return opinions(reported.rows, Rules(acks, unclean, {1: "b1", 2: "b2", 3: "b3"}))["lost", reported.ids["a"]]
+    history = by_hand(*_SENT, *lines)
+    history.rows["observations"].sort(key=lambda row: row["at_ns"])
+    return opinions(history.rows, Rules(acks, unclean, {1: "b1", 2: "b2", 3: "b3"}))["lost", history.ids["a"]]
 
 
 def test_all_of_the_isr_must_have_what_was_acknowledged_with_acks_all() -> None:

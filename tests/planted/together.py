@@ -24,16 +24,16 @@ _BROKERS_OF_A_HISTORY = 10
 
 def write_together(run: Path, histories: Iterable[Iterable[str]], **settings: Any) -> list[str]:
     """Store hand histories as one run. Returns: the topic of each."""
-    reported = apart(histories)
-    for n, one in enumerate(reported):
+    written = apart(histories)
+    for n, one in enumerate(written):
         _with_own_brokers(one, n * _BROKERS_OF_A_HISTORY)
-    ids = range(1, 1 + len(reported) * _BROKERS_OF_A_HISTORY)
+    ids = range(1, 1 + len(written) * _BROKERS_OF_A_HISTORY)
     nodes = [NodeAddress(name=f"b{n}", role="broker", id=n, address=f"b{n}") for n in ids]
-    write(run, reported, nodes=nodes, **settings)
-    return [one.topic for one in reported]
+    write(run, written, nodes=nodes, **settings)
+    return [one.topic for one in written]
 
 
-def _with_own_brokers(reported: HandHistory, first: int) -> None:
+def _with_own_brokers(history: HandHistory, first: int) -> None:
     """Number the brokers of a history from ``first`` on, and name its faults after it."""
 
     def ids(of: list[int] | None) -> list[int] | None:
@@ -42,12 +42,12 @@ def _with_own_brokers(reported: HandHistory, first: int) -> None:
     def name(of: str) -> str:
         return f"b{first + int(of[1:])}" if of.startswith("b") else of
 
-    for row in reported.rows["observations"]:
+    for row in history.rows["observations"]:
         row["observer"] = name(row["observer"])
         row["leader"] += first if row["leader"] > 0 else 0
         row.update({column: ids(row[column]) for column in ("replicas", "isr", "elr")})
-    for row in reported.rows["faults"]:
-        row["fault"] = f"{reported.topic}-{row['fault']}"
+    for row in history.rows["faults"]:
+        row["fault"] = f"{history.topic}-{row['fault']}"
         nodes = ("nodes", "nodes_without_effect", "nodes_not_known", "cut_from", "cut_to")
         row.update({column: [*map(name, row[column])] for column in nodes if column in row})
 

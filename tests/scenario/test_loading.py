@@ -504,9 +504,9 @@ def test_deep_nesting_is_a_scenario_error_at_any_depth(depth: int) -> None:
 
 
 def test_settings_of_a_provider_that_are_wrong_are_a_line_each() -> None:
-    with pytest.raises(ScenarioError) as reported:
+    with pytest.raises(ScenarioError) as raised:
         cluster(PROVIDERS, {"images": "none", "machines": 3, "brokers": "ignored"})
-    assert str(reported.value).splitlines() == [
+    assert str(raised.value).splitlines() == [
         "the given settings: cluster.machines: should be text, not 3: put it in quotes",
         "the given settings: cluster.images: should be 'registry' or 'build', not 'none'",
     ]

@@ -296,13 +296,13 @@ def test_some_scenarios_are_a_suite_themselves() -> None:
 
 def test_a_wrong_set_in_a_suite_is_named_with_its_case_but_a_typed_one_is_not() -> None:
     wrong = {"scenarios": "delivery/*", "variants": {"good": "workload.rate=7", "bad": "nope.x=1"}}
-    with pytest.raises(ScenarioError) as reported:
+    with pytest.raises(ScenarioError) as raised:
         cases(wrong)
-    [line] = str(reported.value).splitlines()
+    [line] = str(raised.value).splitlines()
     assert line.startswith("suite s: delivery/at-least-once (bad): --set nope.x: no such key")
-    with pytest.raises(ScenarioError) as reported:
+    with pytest.raises(ScenarioError) as raised:
         cases({"scenarios": "delivery/*", "versions": "4.3.1"}, overrides=("nope.x=1",))
-    [line] = str(reported.value).splitlines()
+    [line] = str(raised.value).splitlines()
     assert line.startswith("--set nope.x: no such key")
 
 

@@ -63,12 +63,12 @@ def nobody() -> Iterator[None]:
 def test_a_user_who_may_not_talk_to_the_engine_is_reported(tmp_path: Path, nobody: None) -> None:
     """It runs, and need not be started."""
     host = f"unix://{tmp_path}/closed/docker.sock"
-    with pytest.raises(EnvironmentLacks) as reported:
+    with pytest.raises(EnvironmentLacks) as raised:
         connect({"DOCKER_HOST": host})
-    assert str(reported.value).startswith(
+    assert str(raised.value).startswith(
         f"this user may not talk to the Docker engine at DOCKER_HOST={host}: `sudo usermod"
     )
-    del reported
+    del raised
     gc.collect()
 
 

@@ -108,18 +108,18 @@ def test_defaults_of_an_inventory_apply_to_all_its_hosts(tmp_path: Path) -> None
 )
 def test_an_error_in_an_inventory_is_one_line_with_its_place(text: str, says: str, tmp_path: Path) -> None:
     path = inventory(tmp_path, text)
-    with pytest.raises(ScenarioError) as reported:
+    with pytest.raises(ScenarioError) as raised:
         read_inventory(path)
-    assert str(reported.value).startswith(f"{path}{says}")
-    assert "secret" not in str(reported.value)
-    assert "\n" not in str(reported.value)
+    assert str(raised.value).startswith(f"{path}{says}")
+    assert "secret" not in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_each_mistake_has_a_line(tmp_path: Path) -> None:
     path = inventory(tmp_path, "ports: {client: x}\nhosts:\n  - {address: a, usr: x}\n  - {address: b, become: su}\n")
-    with pytest.raises(ScenarioError) as reported:
+    with pytest.raises(ScenarioError) as raised:
         read_inventory(path)
-    assert [line.partition(":")[2].partition(": ")[0] for line in str(reported.value).splitlines()] == ["1", "3", "4"]
+    assert [line.partition(":")[2].partition(": ")[0] for line in str(raised.value).splitlines()] == ["1", "3", "4"]
 
 
 def test_one_that_is_not_there_is_said_so(tmp_path: Path) -> None:
@@ -175,9 +175,9 @@ SECRET = "hunter2"
 )
 def test_an_inventory_that_is_no_yaml_is_refused_by_its_line_without_its_text(text: str, tmp_path: Path) -> None:
     path = inventory(tmp_path, text)
-    with pytest.raises(ScenarioError, match=r"^[^\n]*machines.yaml:\d+: no valid YAML: ") as reported:
+    with pytest.raises(ScenarioError, match=r"^[^\n]*machines.yaml:\d+: no valid YAML: ") as raised:
         read_inventory(path)
-    assert SECRET not in str(reported.value)
+    assert SECRET not in str(raised.value)
 
 
 @pytest.mark.parametrize("secret", [SECRET, "/ 4711 /", "4711"])

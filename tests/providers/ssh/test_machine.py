@@ -258,11 +258,11 @@ def test_a_key_that_is_refused_is_named_and_nothing_of_it_is_shown(lab: Lab) -> 
     lab.knows()
     lab.server.keys.clear()
     refused = rf"^m1: it refuses key {lab.key_file} for user root: .*authorized_keys"
-    with pytest.raises(ClusterError, match=refused) as reported:
+    with pytest.raises(ClusterError, match=refused) as raised:
         lab.machine().run(":", "try")
     secret = lab.key_file.read_text().splitlines()[1]
-    assert secret not in str(reported.value)
-    assert "\n" not in str(reported.value)
+    assert secret not in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_key_that_is_of_no_use_is_said_so(lab: Lab) -> None:
@@ -271,9 +271,9 @@ def test_a_key_that_is_of_no_use_is_said_so(lab: Lab) -> None:
     lab.key.write_private_key_file(str(locked), password="secret")
     text.write_text("no key\n")
     for key, why in ((lab.directory / "nowhere", "No such file"), (text, "is no private key"), (locked, "passphrase")):
-        with pytest.raises(ClusterError, match=rf"^m1: .*{key}.*{why}") as reported:
+        with pytest.raises(ClusterError, match=rf"^m1: .*{key}.*{why}") as raised:
             lab.machine(key=str(key)).run(":", "try")
-        assert "secret" not in str(reported.value)
+        assert "secret" not in str(raised.value)
 
 
 def test_a_host_that_does_not_answer_is_said_so(lab: Lab) -> None:

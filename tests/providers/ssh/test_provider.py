@@ -194,9 +194,9 @@ FREE = "client: 19092, controller: 19093, replication: 19094, zookeeper: 12181, 
 
 def test_everything_that_machines_lack_is_reported_before_anything_is_started(lab: Lab) -> None:
     claim(lab, "m2", "a/story", lab.directory)
-    with socket.create_server(("127.0.0.1", 19093)), pytest.raises(EnvironmentLacks) as reported:
+    with socket.create_server(("127.0.0.1", 19093)), pytest.raises(EnvironmentLacks) as raised:
         Ssh(here=HERE).check(spec_of(lab, ", java: /nowhere/java", FREE), [])
-    said = str(reported.value)
+    said = str(raised.value)
     assert said.startswith("m1 and m2 are one machine: name it once, it has one node at a time; ")
     assert "m1: no Java at `/nowhere/java`" in said
     assert "m1: port 19093 is taken" in said
@@ -317,9 +317,9 @@ def test_removed_nodes_are_reported_even_if_one_machine_failed(lab: Lab) -> None
     spec, ssh = spec_of(lab), Ssh(here=HERE)
     stuck, _ = claim(lab, "m1", "a/story", lab.directory), claim(lab, "m2", "a/story", lab.directory)
     (stuck / "switches" / "ab12.sh").write_text("echo no such rule >&2; exit 1\n")
-    with pytest.raises(ClusterError, match="a fault is not undone") as reported:
+    with pytest.raises(ClusterError, match="a fault is not undone") as raised:
         ssh.cleanup(spec, None, force=False, dry_run=False)
-    assert reported.value.__notes__ == ["m2: removed the node's directory"]
+    assert raised.value.__notes__ == ["m2: removed the node's directory"]
 
 
 def test_a_failed_cleanup_on_one_machine_does_not_stop_the_others(lab: Lab) -> None:
