@@ -49,14 +49,16 @@ _SENT = {
     "undecided": f"if(outcome = 'info', {BIT}, 0L)",
 }
 
-#: A digest of the records' offsets: the xor of one hash for each pair of record and offset (in a keyed history: each
-#: triple with its key). If the digests of the acknowledgements and of the final log are equal, every record is at its
-#: acknowledged offset, and under its key (except for a chance of 1 in 2^64). This holds only if no record is in the
-#: final log twice, because an even number of equal hashes cancels out.
-_SENT_TO = {"acknowledged_at": "if(outcome = 'ok' and offset is not null, {placed}, 0L)"}
+#: A digest of the records' offsets: the sum of one hash of 40 bits for each pair of record and offset (in a keyed
+#: history: each triple with its key). If the digests of the acknowledgements and of the final log are equal, every
+#: record is at its acknowledged offset, and under its key (except for a chance of 1 in 2^40). If each record was seen
+#: three times where the final log has it, the digest of the sightings is three times that of the final log. A sum
+#: cannot overflow before 2^23 rows of a block.
+_DIGEST = "if({rows}, shiftrightunsigned(xxhash64({placed}), 24), 0L)"
+_SENT_TO = {"acknowledged_at": "outcome = 'ok' and offset is not null"}
 _READ_AT = {
-    "found_at": "if(phase = 'final' and intact and record_id is not null, {placed}, 0L)",
-    "seen_at": "if(phase != 'final' and intact and record_id is not null, {placed}, 0L)",
+    "found_at": "phase = 'final' and intact and record_id is not null",
+    "seen_at": "phase != 'final' and intact and record_id is not null",
 }
 
 #: The bits that a row of ``reads`` adds. ``damaged``: its checksum is wrong, so its id is not reliable. ``whole``:
@@ -102,8 +104,10 @@ ONLY_DAMAGED = f"{MAY_BE_DAMAGED_IN_PLACE} & ~found"
 UNSENT = f"whole & ~{SENT}"
 #: The final log does not have the block's records at their acknowledged offsets.
 MOVED = "acknowledged_at != found_at"
-#: Readers other than the final one got the block's records at other offsets, damaged, or more than once.
-SEEN_ELSEWHERE = "sightings > 0 and (seen_at != found_at or damaged != 0) or sightings != bit_count(delivered)"
+#: How often readers other than the final one got each of the block's records, if all equally often.
+_TIMES = "(sightings div greatest(copies, 1L))"
+#: These readers got the block's records at other offsets, damaged, or some more often than others.
+SEEN_ELSEWHERE = f"sightings > 0 and (seen_at != found_at * {_TIMES} or damaged != 0)"
 #: Records that consumers may have got at another offset than that in the final log.
 READ_ELSEWHERE = f"if({SEEN_ELSEWHERE}, delivered, 0L)"
 #: Records that consumers may have got where the complete final log does not have them.
@@ -166,9 +170,10 @@ def record_bits(history: History) -> DataFrame:
     the digests include keys)
     """
     of_block = {"topic": "topic", "partition": "partition", "block": BLOCK}
-    placed = "xxhash64(record_id, offset, key)" if history.keyed else "xxhash64(record_id, offset)"
+    placed = "record_id, offset, key" if history.keyed else "record_id, offset"
     sent_to, read_at = (
-        {name: sql.format(placed=placed) for name, sql in digest.items()} for digest in (_SENT_TO, _READ_AT)
+        {name: _DIGEST.format(rows=rows, placed=placed) for name, rows in digests.items()}
+        for digests in (_SENT_TO, _READ_AT)
     )
     sent = history.sends.selectExpr(
         *_named({**of_block, **_SENT, **sent_to, **_nothing({**_READ, **_READ_AT, **_COUNTED})})
@@ -183,8 +188,7 @@ def record_bits(history: History) -> DataFrame:
         .groupBy(*(name for name in OF_BLOCK if name not in only))
         .agg(
             *(F.bit_or(name).alias(name) for name in (*_SENT, *_READ)),
-            *(F.bit_xor(name).alias(name) for name in (*_SENT_TO, *_READ_AT)),
-            *(F.sum(name).alias(name) for name in _COUNTED),
+            *(F.sum(name).alias(name) for name in (*_SENT_TO, *_READ_AT, *_COUNTED)),
             F.count("*").alias("rows"),
         )
         .withColumns(only)
