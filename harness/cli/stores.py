@@ -76,7 +76,6 @@ def runs(store: Path, as_json: bool) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from harness.history.run_file import State
     from harness.suite.stored import readable, runs_below
 
     if not store.exists():
@@ -95,7 +94,7 @@ def runs(store: Path, as_json: bool) -> int:
             "seed": run.file.seed,
             "timeline_seconds": run.file.timeline_lasted,
             "besides_seconds": _besides(run),
-            "state": str(run.file.state if run.verdict is None else State.JUDGED),
+            "state": _state(run),
             "verdict": None if run.verdict is None else str(run.verdict.verdict),
             "expected": None if run.verdict is None else run.verdict.expected,
         }
@@ -110,6 +109,18 @@ def runs(store: Path, as_json: bool) -> int:
         console().print(table)
         console().print(f"{_number(len(listed), 'run', 'runs')} in {store}")
     return codes.MET
+
+
+def _state(run: "Stored") -> str:
+    from harness.history.run_file import State
+    from harness.history.store import state_now
+
+    if run.verdict is not None:
+        return str(State.JUDGED)
+    try:
+        return str(state_now(run.directory, run.file))
+    except (HistoryError, OSError):
+        return str(run.file.state)
 
 
 def _besides(run: "Stored") -> float | None:

@@ -162,6 +162,14 @@ def interrupted(directory: Path) -> bool:
     return state is State.INTERRUPTED or (state is State.RUNNING and sent_nothing(directory))
 
 
+def state_now(directory: Path, file: RunFile) -> State:
+    """The state of a run. If its recorder was killed, it had no time to write one: the run is interrupted if nothing
+    was sent, and else crashed. Raises HistoryError or OSError if its journals cannot be read."""
+    if file.state is not State.RUNNING or is_recorded(directory):
+        return file.state
+    return State.INTERRUPTED if sent_nothing(directory) else State.CRASHED
+
+
 def sent_nothing(directory: Path) -> bool:
     """Whether a run that is not sealed has no sends."""
     if (directory / HISTORY).is_dir():

@@ -19,8 +19,10 @@ from harness.cli.backends import Backends
 from harness.cli.suite import exit_code
 from harness.core.errors import EnvironmentLacks
 from harness.core.verdict import Judgement, Verdict
+from harness.history.journal import Journal, journal_path
 from harness.history.lock import RecordingLock
-from harness.history.run_file import PhaseReport, RunFile
+from harness.history.run_file import PhaseReport, RunFile, State
+from harness.history.schema import SENDS
 from harness.report import write as write_reports
 from harness.scenario.model import Scenario
 from harness.suite.junit import render
@@ -30,6 +32,7 @@ from harness.suite.recorder import Event, Order
 from harness.suite.reports import annotations
 from harness.suite.results import RunOutcome, SuiteFile, stored_suites
 from harness.suite.stored import read_run
+from tests.checkers.notation import by_hand
 from tests.cli.conftest import judging
 from tests.cli.test_commands import assert_one_line
 from tests.command import WITHOUT_PRIVILEGES, Invoke
@@ -1213,6 +1216,24 @@ def test_runs_lists_the_runs_of_a_store(tmp_path: Path, kafka_trial: Invoke) -> 
     assert kafka_trial("runs", str(tmp_path / "nowhere")).code == codes.BAD_INPUT
 
 
+def test_runs_shows_a_run_whose_recorder_was_killed_as_interrupted_or_crashed(
+    tmp_path: Path, kafka_trial: Invoke
+) -> None:
+    runs = {name: record(tmp_path, name, 7, State.RUNNING) for name in ("nothing", "sent", "going", "unreadable")}
+    for name, run in runs.items():
+        shutil.rmtree(run / "history", ignore_errors=True)
+        (run / "journals").mkdir(exist_ok=True)
+        with Journal(journal_path(run / "journals", "sends", "1"), SENDS) as sends:
+            if name == "sent":
+                sends.append_rows(by_hand("send a ok @0").rows["sends"])
+    journal_path(runs["unreadable"] / "journals", "sends", "2").mkdir()
+    lock = RecordingLock(runs["going"])
+    done = kafka_trial("runs", tmp_path, "--json")
+    lock.release()
+    states = {line["scenario"]: line["state"] for line in map(json.loads, done.out.splitlines())}
+    assert states == {"nothing": "interrupted", "sent": "crashed", "going": "running", "unreadable": "running"}
+
+
 def test_compare_prints_worse_and_changed_figures(tmp_path: Path, kafka_trial: Invoke) -> None:
     old, new = judged(tmp_path, "a"), judged(tmp_path, "b", judged=Judgement.INVALID)
     file = read_run(new).file
@@ -1493,6 +1514,7 @@ def test_prune_takes_a_run_whose_verdict_cannot_be_read_for_one_without(tmp_path
 PROGRAM = """
 import sys
 from harness.cli.main import main
+from tests.checkers.notation import by_hand
 from tests.cli.conftest import judging
 main(sys.argv[1:], judging())
 """
