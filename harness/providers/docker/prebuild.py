@@ -6,7 +6,7 @@ With ``--lacking`` it builds nothing, and prints the Debian packages that this m
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 
 from docker import DockerClient
 
@@ -15,16 +15,18 @@ from harness.core.errors import EnvironmentLacks, ScenarioError
 from harness.providers.docker.engine import connect
 from harness.providers.docker.images import kafka_image, lacking, toolbox_image
 
+#: Seconds between two lines about images that are still being built.
+_EVERY_S = 10.0
 
-def main(connect: Callable[[], DockerClient] = connect, only_look: bool = False) -> int:
+
+def main(connect: Callable[[], DockerClient] = connect, only_look: bool = False, every_s: float = _EVERY_S) -> int:
     """Build what is missing, and report progress on stderr. Returns an exit code: 3 if an image cannot be built."""
     began = time.monotonic()
 
     def say(text: str) -> None:
         print(f"images {time.monotonic() - began:2.0f} s: {text}", file=sys.stderr, flush=True)
 
-    def build(what: str, image: Callable[[DockerClient], str]) -> None:
-        say(f"looking for {what}; building it takes about a minute")
+    def build(image: Callable[[DockerClient], str]) -> None:
         say(f"{image(client)} is there")
 
     try:
@@ -33,12 +35,18 @@ def main(connect: Callable[[], DockerClient] = connect, only_look: bool = False)
             print(" ".join(lacking(client)))
             return 0
         with ThreadPoolExecutor() as pool:
-            asked = [
-                pool.submit(build, "the toolbox (iptables, tc)", toolbox_image),
-                pool.submit(build, f"Kafka {DEFAULT_VERSION}", lambda client: kafka_image(client, DEFAULT_VERSION)),
-            ]
-            for image in asked:
-                image.result()
+            building = {
+                pool.submit(build, toolbox_image): "the toolbox (iptables, tc)",
+                pool.submit(build, lambda client: kafka_image(client, DEFAULT_VERSION)): f"Kafka {DEFAULT_VERSION}",
+            }
+            say(f"looking for {' and '.join(building.values())}; each takes about a minute to build")
+            while building:
+                built = wait(building, every_s, return_when="FIRST_COMPLETED").done
+                for image in built:
+                    del building[image]
+                    image.result()
+                if not built:
+                    say(f"still waiting for {' and '.join(building.values())}")
     except (EnvironmentLacks, ScenarioError) as exc:
         print(f"images: {exc}", file=sys.stderr)
         return 3
