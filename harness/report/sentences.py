@@ -51,7 +51,7 @@ def _first_line(finding: Finding, row: Anomaly, file: RunFile, summary: Summary)
 
 
 def _second_line(finding: Finding) -> str:
-    """The line after a finding's own among the reasons: the text of its only run, or else its cause."""
+    """The line after a finding's own among the reasons: the text of its only range, or else its cause."""
     text = finding.runs[0]["text"] if in_one_run(finding) else finding.text
     return f"{finding.first}: {text}" if text else ""
 
@@ -66,7 +66,7 @@ def _clean(summary: Summary, file: RunFile) -> str:
 
 
 def in_one_run(finding: Finding) -> bool:
-    """Whether all records of a finding are in one run: then the sentence of that run says the cause, too."""
+    """Whether all records of a finding are in one range: then the sentence of that range says the cause, too."""
     return len(finding.runs) == 1 and not finding.more_runs
 
 
@@ -149,7 +149,7 @@ def _with_texts(row: Anomaly, found: FoundAnomaly) -> FoundAnomaly:
 
 
 def sentence(anomaly: Anomaly, run: Row) -> str:
-    """What happened to one run of records, and why, if that was seen (checkers/evidence/causes.py)."""
+    """What happened to one range of records, and why, if that was seen (checkers/evidence/causes.py)."""
     where = f"{run['topic']}-{run['partition']}: {_offsets(anomaly, run)}"
     return f"{where}, {_acknowledged(run)}{_deposed(run)}, {_fate(anomaly, run)}"
 
@@ -159,7 +159,7 @@ def _offsets(anomaly: Anomaly, run: Row) -> str:
     records = f"{run['count']:,} {counted}{'' if run['count'] == 1 else 's'}"
     first, last = run["first_offset"], run["last_offset"]
     if first is None or last is None:
-        return f"{records} whose offsets are not known"
+        return f"{records}, offset{'' if run['count'] == 1 else 's'} unknown"
     if first == last:
         return f"offset {first} ({records})"
     dense = run["count"] == last - first + 1

@@ -97,10 +97,8 @@ def availability_lines(availability: Mapping[str, Any]) -> list[str]:
             most = seconds(others[0]["longest_unavailable"]["lasted_ns"], 1)
             lines.append(f"… and {len(others)} more partitions, {most} at most")
     for index, fault in enumerate(availability.get("after_faults", [])):
-        injected, healed = fault["first_ack_after_injection_ns"], fault["first_ack_after_heal_ns"]
         slowest = _slowest(availability["partitions"], index)
-        when = f"{_after(injected)} the injection, {_after(healed)} its heal"
-        lines.append(f"{fault['fault']}: first acknowledgement {when}{slowest}")
+        lines.append(f"{fault['fault']}: {_first_acknowledgements(fault)}{slowest}")
     return lines
 
 
@@ -143,8 +141,11 @@ def _brokers(number: int) -> str:
     return "an unknown number of brokers" if not number else "1 broker" if number == 1 else f"{number} brokers"
 
 
-def _after(ns: int | None) -> str:
-    return "none after" if ns is None else f"{seconds(ns)} after"
+def _first_acknowledgements(fault: Row) -> str:
+    injected, healed = fault["first_ack_after_injection_ns"], fault["first_ack_after_heal_ns"]
+    came = "no acknowledgement" if injected is None else f"first acknowledgement {seconds(injected)}"
+    then = "none" if healed is None else seconds(healed) if injected is not None else f"the first {seconds(healed)}"
+    return f"{came} after the injection, {then} after its heal"
 
 
 def unmet(verdict: Verdict) -> list[str]:
@@ -253,7 +254,7 @@ def shared(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> tuple[str,
 
 
 def holders(runs: Sequence[Row]) -> str:
-    """Who must have had the records of some runs, if that is the same for all; else empty."""
+    """Who must have had the records of some ranges, if that is the same for all; else empty."""
     texts = [_holders(run) for run in runs if "must" in run]
     return texts[0] if texts and all(text == texts[0] for text in texts) else ""
 
@@ -261,15 +262,15 @@ def holders(runs: Sequence[Row]) -> str:
 def _holders(run: Row) -> str:
     must, need_not, unknown = (in_order(run[key]) for key in ("must", "need_not", "unknown"))
     parts = [
-        f"{must} must have had them" if must else "nobody is known to have had them",
+        f"{must} must have had them" if must else "no broker is known to have had them",
         f"{need_not} need not" if need_not else "",
-        f"of {unknown} nobody knows" if unknown else "",
+        f"unknown: {unknown}" if unknown else "",
     ]
     return "; ".join(filter(None, parts))
 
 
 def run_table(runs: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    """Headers and cells of the runs of a finding: where its records were, and who must have had them, if that is
+    """Headers and cells of the ranges of a finding: where its records were, and who must have had them, if that is
     not the same for all."""
     different = not holders(runs)
     columns: list[tuple[str, Callable[[Row], str]]] = [

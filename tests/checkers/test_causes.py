@@ -122,7 +122,7 @@ def test_leaders_partitions_and_distances_part_runs(found: Ranges) -> None:
         (0, 2, 2, 2),
         (1, 0, 0, None),
     ]
-    assert "1 record whose offsets are not known" in ranges[1]["text"]
+    assert "1 record, offset unknown" in ranges[1]["text"]
     assert "under a leader that nobody observed" in ranges[4]["text"]
 
 

@@ -99,6 +99,22 @@ def test_several_partitions_are_shown_the_worst_first() -> None:
     assert lines(7.3) == ["0.4 s, from 0.0 s until 1.0 s"]
 
 
+@pytest.mark.parametrize(
+    ("injected", "healed", "line"),
+    [
+        (0, SECOND, "cut: first acknowledgement 0.000 s after the injection, 1.000 s after its heal"),
+        (SECOND, None, "cut: first acknowledgement 1.000 s after the injection, none after its heal"),
+        (None, SECOND, "cut: no acknowledgement after the injection, the first 1.000 s after its heal"),
+        (None, None, "cut: no acknowledgement after the injection, none after its heal"),
+    ],
+)
+def test_a_line_says_how_soon_an_acknowledgement_came_after_a_fault_and_its_heal(
+    injected: int | None, healed: int | None, line: str
+) -> None:
+    fault = {"fault": "cut", "first_ack_after_injection_ns": injected, "first_ack_after_heal_ns": healed}
+    assert words.availability_lines({"after_faults": [fault], "partitions": []}) == [line]
+
+
 def test_of_several_partitions_the_slowest_after_a_heal_is_shown() -> None:
     def part(number: int, waited: dict | None) -> dict:
         return {"topic": "trial", "partition": number, "after_faults": [{"awaited_after_heal": waited}]}
