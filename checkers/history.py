@@ -205,8 +205,8 @@ class History:
         return f"({live}) or {afterwards}" if self.run_file.configuration.read_committed else live
 
     @property
-    def given_all(self) -> str:
-        """SQL on rows with a live ``reader``: it is known to be read_uncommitted, so it is given every record. (In an
+    def receives_all(self) -> str:
+        """SQL on rows with a live ``reader``: it is known to be read_uncommitted, so it receives every record. (In an
         imported history nobody knows the level of a single reader.)"""
         return self._reads_at("read_uncommitted") if self.run_file.final_read else "false"
 

@@ -296,7 +296,7 @@ def _anomalies(archive: Archive, record: int) -> tuple[dict[str, Row], list[str]
         rows = rows or [row for row in anomaly.examples if record in _records_of(row)]
         if rows:
             found[name] = rows[0]
-        # (An example for each transaction tells nothing of its other records.)
+        # (An example for each transaction says nothing about its other records.)
         in_part = name in BY_NAME and BY_NAME[name].counts_transactions
         if not rows and not whole and (anomaly.count > len(anomaly.examples) or in_part):
             not_known.append(name)

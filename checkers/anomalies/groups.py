@@ -38,7 +38,7 @@ def skipping_starts(history: History) -> list[dict[str, Any]]:
     """The offsets that members skipped when they began: a member was assigned a partition at an offset behind all
     offsets for which a commit had been requested until then. If a member did not learn its offset when it was assigned
     the partition, it began where it got its first record, or came to the end of the partition. Only a history with such
-    requests tells that: members that process records ask to commit them.
+    requests shows that: members that process records ask to commit them.
 
     If the history does not record requests of commits, the last commit of a killed member may be missing. So nobody
     knows what the group had committed if it commits before it processes, and then nothing is returned. Nor if a part of
@@ -48,7 +48,7 @@ def skipping_starts(history: History) -> list[dict[str, Any]]:
         return []
     wanted = pc.field("event").isin(_ASKS_OR_BEGINS) & pc.field("offset").is_valid()
     positions = history.stored.table("positions", wanted, _OF_STARTS)
-    # (Runs that tell the tables of each client record requests of commits, even if there were none.)
+    # (Runs that name the tables of each client record requests of commits, even if there were none.)
     asked = pc.any(pc.equal(positions["event"], PositionEvent.COMMITTING)).as_py()
     recorded = bool(history.run_file.writes) or asked
     if not recorded and history.run_file.configuration.commits_first:

@@ -88,25 +88,25 @@ def open_until(history: History) -> DataFrame:
         F.expr("max(invoked_ns) filter (where outcome = 'ok')").alias("shown_ns"),
         F.expr("bool_or(outcome != 'ok' and (outcome = 'fail' or completed_ns is not null))").alias("given_up"),
     )
-    lives = (
+    processes = (
         history.transactions.groupBy("worker", "incarnation")
         .agg(
             F.min("began_ns").alias("first_ns"),
             F.expr(f"min(began_ns) filter (where {_ended_late(history.faults)})").alias("late_ns"),
         )
         .groupBy("worker")
-        .agg(F.collect_list(F.struct("incarnation", "first_ns", "late_ns")).alias("lives"))
+        .agg(F.collect_list(F.struct("incarnation", "first_ns", "late_ns")).alias("processes"))
     )
     # (One whose end failed may have been fenced before that.)
     asked = "if(outcome = 'ok', coalesce(ending_ns, shown_ns), shown_ns)"
     own = f"least({asked}, began_ns + {_timeout_ns(history)})"
-    replaced = "exists(lives, life -> life.incarnation > incarnation and life.first_ns < until_ns)"
-    late = "exists(lives, life -> life.incarnation = incarnation and coalesce(life.late_ns < began_ns, false))"
+    replaced = "exists(processes, p -> p.incarnation > incarnation and p.first_ns < until_ns)"
+    late = "exists(processes, p -> p.incarnation = incarnation and coalesce(p.late_ns < began_ns, false))"
     return (
         history.transactions.where("outcome != 'fail'")
         .join(shown, on=TRANSACTION, how="inner")
         .where("not given_up")
-        .join(lives, on="worker", how="inner")
+        .join(processes, on="worker", how="inner")
         .withColumn("until_ns", F.expr(own))
         .where(f"not {replaced} and not {late} and until_ns <= {_in_doubt_ns(history)}")
         .select(*TRANSACTION, "until_ns")

@@ -91,7 +91,7 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
     there = of_its_log.join(sent, on="record_id", how="left").where("coalesce(sent_ns < at_ns, true)")
     passed = there.drop("sent_ns", "leader_epoch", "epoch")
     if (aborted := _acknowledged_in_vain(history)) is not None:
-        passed_too = _inside(aborted, gaps.where(history.given_all)).where(
+        passed_too = _inside(aborted, gaps.where(history.receives_all)).where(
             f"sent_ns < at_ns and {STILL_LED.format(at_ns='at_ns', epoch='epoch')}"
         )
         passed = passed.unionByName(passed_too.select(*passed.columns)).dropDuplicates()
@@ -104,7 +104,7 @@ def skipped(history: History, polls: DataFrame) -> DataFrame:
         )
     hidden = _may_be_hidden(history)
     if hidden is not None:
-        need_not = F.expr(f"record_id = hidden_id and not ({history.given_all})")
+        need_not = F.expr(f"record_id = hidden_id and not ({history.receives_all})")
         passed = passed.join(hidden, on=need_not, how="left_anti")
     if not history.run_file.final_read:
         somewhere = history.reads.where(f"offset = {UNKNOWN_OFFSET}").select(
@@ -296,7 +296,7 @@ def _acknowledged_in_vain(history: History) -> DataFrame | None:
     Returns: topic, partition, offset, record_id, sent_ns, and the columns of ``led_by_one``
     """
     run = history.run_file
-    if not history.transactional or not run.configuration.read_committed or history.given_all == "false":
+    if not history.transactional or not run.configuration.read_committed or history.receives_all == "false":
         return None
     led = None if run.compacted else led_by_one(history)
     if led is None:

@@ -59,7 +59,7 @@ _STANDS = -2
 _BITS = 40
 
 #: The most slices of a partition's time; the most slices of all partitions together; and the fewest of one partition. A
-#: choice: more slices tell the order of more writes, and take more memory.
+#: choice: more slices give the order of more writes, and take more memory.
 SLICES = 4096
 _ALL_SLICES = 1 << 19
 _FEWEST_SLICES = 64

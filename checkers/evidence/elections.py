@@ -125,7 +125,7 @@ class Elections:
 
     @cached_property
     def without_epochs(self) -> bool:
-        """Whether brokers reported a leader without an epoch: then the epoch of a delivery tells no term."""
+        """Whether brokers reported a leader without an epoch: then the epoch of a delivery shows no term."""
         return any(term.epoch is None for term in self.terms)
 
     def terms_of_one_leader(self, number: int) -> range:
@@ -207,7 +207,7 @@ class Elections:
 
     def uncommitted_ns(self, number: int, offset: int, surely: bool = True) -> int:
         """The last time at which the high watermark of a term's leader certainly was not above an offset yet, by its
-        own reports, or when it last reported so; BEFORE if they do not tell."""
+        own reports, or when it last reported so; BEFORE if they do not say."""
         highs = self.terms[number].highs
         last = int(np.searchsorted(highs.high, offset, side="right")) - 1
         return int((highs.still_ns if surely else highs.reported_ns)[last]) if last >= 0 else BEFORE
@@ -640,7 +640,7 @@ def _partitions_of(observations: pa.Table) -> set[Partition]:
 
 
 def _without_epochs_of(partitions: Collection[Partition], observations: pa.Table) -> pa.Table:
-    """``observations`` without the epochs of these partitions: one epoch tells nothing beside a report without one."""
+    """``observations`` without the epochs of these partitions: one epoch says nothing beside a report without one."""
     each = zip(observations["topic"].to_pylist(), observations["partition"].to_pylist(), strict=True)
     others = pa.array([of not in partitions for of in each], pa.bool_())
     epochs = observations["leader_epoch"]

@@ -220,7 +220,7 @@ class Evidence:
     ) -> int | None:
         """The time by which the log of a term's leader was certainly committed up to these records, which the leader of
         the term ``wrote`` wrote, by the reports in that term and by deliveries; None if no such time is known. (Without
-        epochs, another leader may have led in between, and have cut that log: then it does not tell ``surely`` of
+        epochs, another leader may have led in between, and have cut that log: then it does not show ``surely`` of
         records that were sent before, or since.)"""
         if case.last_offset is None:
             return None

@@ -186,7 +186,7 @@ def _of_faults(evidence: Evidence, anomaly: Anomaly, case: Case, supposed: int) 
 
 def _without_epochs(evidence: Evidence, case: Case) -> bool:
     """Whether the final log of a partition was read, and its records have no epochs: their format is older than that,
-    or the final read does not tell them."""
+    or the final read does not have them."""
     return case.of in evidence.logs and not len(evidence.logs[case.of].epochs)
 
 

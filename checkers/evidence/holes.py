@@ -100,7 +100,7 @@ def holes(history: History, offsets: DataFrame, found: pa.Table) -> Holes:
 
 def known_holes(found: Iterable[Sequence[RecordRange]]) -> dict[Partition, int]:
     """How many records are missing in holes of each log. ``found``: the record ranges of each anomaly, of which several
-    may tell the same records: those count of which one has the most."""
+    may have the same records: those count of which one has the most."""
     most: Counter[Partition] = Counter()
     for ranges in found:
         own: Counter[Partition] = Counter()

@@ -147,8 +147,8 @@ def _marked(
     topic, partition, offset, sent_ns, acknowledged_ns, read_ns, first_read_ns, last_read_ns, last_offset, *known = (
         piece.columns
     )
-    tells = evidence is not None and shows_when_fetched(evidence.configuration)
-    fetched_ns = pc.subtract(last_read_ns, HANDED_ON_NS) if tells else pa.nulls(len(piece), pa.int64())
+    known_when = evidence is not None and shows_when_fetched(evidence.configuration)
+    fetched_ns = pc.subtract(last_read_ns, HANDED_ON_NS) if known_when else pa.nulls(len(piece), pa.int64())
     at_ns = pc.coalesce(acknowledged_ns, sent_ns, read_ns, 0)
     until_ns = pc.coalesce(acknowledged_ns, read_ns)
     length = len(piece)

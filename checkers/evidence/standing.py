@@ -105,8 +105,8 @@ def possible_faults(faults: Sequence[Row]) -> list[Sequence[Row]]:
 
 
 def _vanished(found: StoredRows, known: Evidence) -> list[Case]:
-    """The vanished records as cases. (Where brokers report no epochs, times tell their terms: those of different times
-    are kept apart.)"""
+    """The vanished records as cases. (Where brokers report no epochs, times separate their terms: those of different
+    times are kept apart.)"""
     timed = known if any(own.without_epochs for own in known.elections.values()) else None
     parts = record_ranges(found.pieces(COLUMNS), {}, bucket_width(found.extent(), 1), evidence=timed)
     cases = (part.case for part in parts if part.case is not None)

@@ -53,7 +53,7 @@ class Walk(Spread):
             able = may - {broker for broker in unable if self._reported_out(broker, sent)} | self.held
             few = self._too_few(able)
             if in_sync is None:
-                # (Who joined it after its disk was wiped tells nothing.)
+                # (Who joined it after its disk was wiped proves nothing.)
                 wiped = (row["injecting_ns"] for row, broker in self.acting.wipes(sent, NEVER) if broker == leader)
                 from_ns, to_ns = self.committed + self.elections.lag_ns, min(wiped, default=NEVER)
                 able |= may & self.elections.reported_in_sync(self.number, from_ns, to_ns)
@@ -246,7 +246,7 @@ class Walk(Spread):
 
     def _may_lead_empty_again(self, n: int) -> bool:
         """Whether the leader of a term lost its disk since that began, and may have been elected again for all that
-        was reported: without epochs nothing tells that from the same term, if nobody was asked in between."""
+        was reported: without epochs nothing distinguishes that from the same term, if nobody was asked in between."""
         leader, begins_ns = self.elections.terms[n].leader, self.elections.terms[n].begins_ns
         wiped = leader in self.wiped and self.wiped[leader]["injecting_ns"] >= begins_ns
         return wiped and self.elections.without_epochs

@@ -9,7 +9,7 @@ Eight records of one worker, 0 to 7, in a history with a complete final read:
     record   sent           final read            bits
     0        ok @0          @0                    acknowledged, found
     1        ok @1          nowhere               acknowledged                   ABSENT
-    2        ok @2          @2 and @7             acknowledged, found            COPIED: 3 copies of found records
+    2        ok @2          @2 and @7             acknowledged, found            COPIED: 7 copies of 6 records
     3        info           @3                    undecided, found
     4        fail           @4                    failed, found                  FAILED_BUT_READ
     5        ok @5          @6                    acknowledged, found            MOVED: the digests differ

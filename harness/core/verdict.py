@@ -45,9 +45,9 @@ class _Part(BaseModel):
 class FoundAnomaly(_Part):
     """All that was found of one anomaly. ``examples`` has at most 20 of ``count``.
 
-    ``runs``: neighbouring records of one partition and leader, at most 20 groups, the biggest first. A run has facts
-    (checkers/evidence/causes.py) and ``text``, their sentence (harness/report/sentences.py). Empty for an anomaly that
-    does not come in runs.
+    ``runs``: neighbouring records of one partition and leader, at most 20 groups, the biggest first. Each has facts
+    (checkers/evidence/causes.py) and ``text``, their sentence (harness/report/sentences.py). Empty for an anomaly whose
+    records are not looked at in ranges.
     """
 
     count: int
@@ -77,9 +77,9 @@ class Finding(_Part):
 
     ``cause``: the facts: ``event`` (a CauseOf) and, for an election or a loss of disks, when it happened, under which
     faults, and who was elected where. ``evidence``: who must have had the records, who need not, of whom nobody knows,
-    and what took them; it is that of the first run with this standing (each run has its own). ``runs``: the offsets by
-    partition, at most 20; ``more_runs`` counts the others. ``standing``: the worst of its records. ``text``: the cause
-    as a sentence (harness/report/sentences.py).
+    and what took them; it is that of the first range with this standing (each range has its own). ``runs``: the offsets
+    by partition, at most 20; ``more_runs`` counts the others. ``standing``: the worst of its records. ``text``: the
+    cause as a sentence (harness/report/sentences.py).
     """
 
     standing: Standing

@@ -284,7 +284,7 @@ class Conversion:
             # (ConsumerRebalanceListener): no move came after the records of the last poll.
             reader.moves((reader.positions.keys() if moved.any else moved.partitions) - last)
         if operation[":type"] != ":ok" and (polls or pending.polls):
-            # (A poll with the value of its invocation tells nothing of what it brought.)
+            # (A poll with the value of its invocation says nothing about what it brought.)
             with_records = sum(len(micro) > 1 and micro[1] is not None for micro in polls)
             reader.failed(all_recorded=with_records >= pending.polls)
 

@@ -64,12 +64,12 @@ KEYS: dict[str, str] = {
     "cause": "what took the records, as facts: `event`; for an election or a loss of disks `from_ns`, `to_ns` and the "
     "`faults` then; for an election its `leaders`, whether they were in the ISR (`in_isr`, if that is the same for "
     "all), the number of `partitions`, and the first 20 `elections`",
-    "evidence": "from the first run with this standing: the brokers that `must` have had the records, those that "
+    "evidence": "from the first range with this standing: the brokers that `must` have had the records, those that "
     "`need_not`, and those for which it is `unknown`; and what the records were `taken_by`",
     "anomalies": "its consequences, with the count of each; the first gives it its name. The counts of all findings "
     "add up to those of the verdict's `anomalies`",
     "runs": "the offsets in each partition, each with its own `anomalies`, standing and evidence: at most 20",
-    "more_runs": "the number of other runs",
+    "more_runs": "the number of other ranges",
     "text": "the cause as a sentence",
 }
 

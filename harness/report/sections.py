@@ -151,7 +151,7 @@ def _examples(name: str, finding: Finding, report: ReportData) -> Folded:
 
 
 def _within(row: Mapping[str, Any], run: Mapping[str, Any]) -> bool:
-    """Whether an example is among the records of a run."""
+    """Whether an example is among the records of a range."""
     first, offset, last = run.get("first_offset"), row.get("offset"), run.get("last_offset")
     same_partition = (row.get("topic"), row.get("partition")) == (run.get("topic"), run.get("partition"))
     if first is None or last is None or offset is None:

@@ -1068,7 +1068,7 @@ _TEXTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "record_ranges": (
         ("max(BESIDE, -(-offsets", "min(BESIDE, -(-offsets", "buckets have no least width"),
         ("* max(partitions, 1) //", "//", "the number of buckets grows with that of partitions"),
-        ("HANDED_ON_NS) if tells", "0) if tells", "a consumer hands on at once what it fetched"),
+        ("HANDED_ON_NS) if known_when", "0) if known_when", "a consumer hands on at once what it fetched"),
         ("return not configuration.grouped", "return True", "members of a group hand on at once what they fetched"),
         (
             "pc.coalesce(acknowledged_ns, read_ns)",
