@@ -19,8 +19,8 @@ def in_log(unsettled: Candidates) -> DataFrame:
     up in the log. Returns: the columns of ``sends``, acknowledged_at (null if Kafka reported no offset)
     """
     history = unsettled.history
-    acknowledged_at = F.expr("if(outcome = 'ok', offset, null)").alias("acknowledged_at")
-    sends = retained(history, history.sends).select("*", acknowledged_at)
+    acknowledged_at = F.expr("if(outcome = 'ok', offset, null)")
+    sends = retained(history, history.sends.withColumn("acknowledged_at", acknowledged_at), of="acknowledged_at")
     if not history.run_file.final_read:
         return _placed(history, sends)
     if unsettled.bits is None:
@@ -68,14 +68,14 @@ def proven(reads: DataFrame, sends: DataFrame) -> DataFrame:
     return reads.where("intact").unionByName(damaged.select(*reads.columns))
 
 
-def retained(history: History, rows: DataFrame, maybe_deleted: bool = True) -> DataFrame:
-    """``rows`` without those below the start of the log. ``maybe_deleted``: keep rows with an unknown offset, even if
-    their log does not begin at 0."""
+def retained(history: History, rows: DataFrame, maybe_deleted: bool = True, of: str = "offset") -> DataFrame:
+    """``rows`` without those whose offset (the column ``of``) is below the start of the log. ``maybe_deleted``: keep
+    rows with an unknown offset, even if their log does not begin at 0."""
     if not any(row["log_start"] for row in history.ends):
         return rows
     starts = history.log_ends.select(*PARTITION, "log_start")
     return (
         rows.join(F.broadcast(starts), on=PARTITION, how="inner")
-        .where("offset is null or offset >= log_start" if maybe_deleted else "coalesce(offset, 0) >= log_start")
+        .where(f"{of} is null or {of} >= log_start" if maybe_deleted else f"coalesce({of}, 0) >= log_start")
         .select(*rows.columns)
     )
