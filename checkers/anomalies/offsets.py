@@ -43,7 +43,8 @@ def rewritten_offset(candidates: Candidates) -> DataFrame | None:
     from a replica. The rule: they are two or more.
 
     If two records were seen at one offset, at least one of them is missing there in the final read, or the final read
-    shows both. Such a record is a candidate, so only the offsets of candidates are looked at. The id in a payload that
+    shows both. One that is missing is a candidate, so only the offsets of candidates are looked at; two that the final
+    read shows are ``shared`` in the log order, and then every record is a candidate. The id in a payload that
     fails its checksum is not reliable. Guarantee: a committed record is not truncated, so its offset is not used again
     (KIP-101, KIP-279). Returns: topic, partition, offset, record_id (one that is no longer there), records (all ids
     seen there, -1 for a payload without an id), stands (the one in the final log), first_read_ns and last_read_ns (when

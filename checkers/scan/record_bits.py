@@ -50,10 +50,10 @@ _SENT = {
 }
 
 #: A digest of the records' offsets: the sum of one hash of 40 bits for each pair of record and offset (in a keyed
-#: history: each triple with its key). If the digests of the acknowledgements and of the final log are equal, every
-#: record is at its acknowledged offset, and under its key (except for a chance of 1 in 2^40). If each record was seen
-#: three times where the final log has it, the digest of the sightings is three times that of the final log. A sum
-#: cannot overflow before 2^23 rows of a block.
+#: history: each triple with its key). If the digests of the acknowledgements and of the final log are equal, the final
+#: log has exactly the records with an acknowledged offset, there, and under their keys (except for a chance of 1 in
+#: 2^40). If each record was seen three times where the final log has it, the digest of the sightings is three times
+#: that of the final log. A sum cannot overflow before 2^23 rows of a block.
 _DIGEST = "if({rows}, shiftrightunsigned(xxhash64({placed}), 24), 0L)"
 _SENT_TO = {"acknowledged_at": "outcome = 'ok' and offset is not null"}
 _READ_AT = {
@@ -106,7 +106,8 @@ UNSENT = f"whole & ~{SENT}"
 MOVED = "acknowledged_at != found_at"
 #: How often readers other than the final one got each of the block's records, if all equally often.
 _TIMES = "(sightings div greatest(copies, 1L))"
-#: These readers got the block's records at other offsets, damaged, or some more often than others.
+#: These readers did not get exactly the records of the final log, all equally often, at the same offsets and under the
+#: same keys; or a reader, maybe the final one, got damaged bytes.
 SEEN_ELSEWHERE = f"sightings > 0 and (seen_at != found_at * {_TIMES} or damaged != 0)"
 #: Records that consumers may have got at another offset than that in the final log.
 READ_ELSEWHERE = f"if({SEEN_ELSEWHERE}, delivered, 0L)"

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from checkers.catalogue import CHECKERS
+from checkers.checker import RecordChecker
 from checkers.history import History
 from checkers.scan import record_bits as bits
 from checkers.scan.record_bits import record_bits
@@ -141,16 +143,29 @@ TWO = ("final a @0", "final b @1")
         (("final a @0", "live a @0", "live a @0 damaged"), True),
         (("final a @0", "live a @0", "live a @0 r1", "live a @1 damaged"), True),
         (("live a @0",), True),
+        (("final a @0", "live a @0", "replica a @0"), False),
+        (("final a @0", "live a @0", "replica a @0 k2"), True),
     ],
     ids=[
         *("not seen", "in place", "by a replica, too", "by a replica elsewhere", "in each other's place"),
         *("one more often", "one not seen", "at another offset", "twice at another offset", "at both of its copies"),
         *("twice at one of its copies", "beside damaged bytes", "beside damaged bytes elsewhere", "not in the log"),
+        *("under its key", "under another key"),
     ],
 )
 def test_records_are_seen_elsewhere_unless_all_were_seen_equally_often_in_place(
     reads: tuple[str, ...], elsewhere: bool, spark: SparkSession, tmp_path: Path
 ) -> None:
-    lines = ("send a ok @0", "send b ok @1", "end 0..3", *reads)
+    lines = ("send a ok @0 k1", "send b ok @1", "end 0..3", *reads)
     [found] = _evaluated(tmp_path, spark, lines, [bits.SEEN_ELSEWHERE])
     assert found is elsewhere
+
+
+def test_records_that_consumers_and_all_replicas_served_in_place_are_no_candidates(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    reads = [f"{reader} {record} @{n}" for n, record in enumerate("ab") for reader in ("live", "replica", "replica")]
+    lines = ("send a ok @0", "send b ok @1", *TWO, "end 0..2", *reads)
+    asked = [checker.candidates for checker in CHECKERS if isinstance(checker, RecordChecker)]
+    assert asked
+    assert set(_evaluated(tmp_path, spark, lines, asked)) == {0}
