@@ -536,11 +536,6 @@ LOG = [
         rewritten_offset="b",
     ),
     case(
-        "though one of the two was sent with no known outcome, and its offset was below the log's start",
-        *("send a info @2", "send b ok @7 w1", "final a @7", "final b @7", "end 5..8"),
-        rewritten_offset="b",
-    ),
-    case(
         "one that was read as something without an id",
         *("send a ok @0", "live ? @0", "final a @0", "end 0..1"),
         rewritten_offset="?",
@@ -968,6 +963,11 @@ ALONE = [
         vanished="a",
         corrupted="b",
         rewritten_offset="a",
+    ),
+    case(
+        "two records at one offset, though one was sent with no known outcome, and its offset was below the log's start",
+        *("send a info @2", "send b ok @7 w1", "final a @7", "final b @7", "end 5..8"),
+        rewritten_offset="b",
     ),
 ]
 
