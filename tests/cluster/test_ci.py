@@ -266,6 +266,7 @@ def a_night(user: User, environment: Mapping[str, str]) -> Path:
         if "run" in step:
             done = user.run(step["run"], environment)
             assert done.returncode == 0, f"{step['name']}: {done.stdout}\n{done.stderr}"
-    (kept,) = (step["with"]["path"] for step in steps() if "upload-artifact" in step.get("uses", ""))
-    (suite,) = (user.clone / kept).glob("suite-*/suite.json")
+    (kept,) = (step["with"] for step in steps() if "upload-artifact" in step.get("uses", ""))
+    assert kept["include-hidden-files"], "a run is only whole with them"
+    (suite,) = (user.clone / kept["path"]).glob("suite-*/suite.json")
     return suite
