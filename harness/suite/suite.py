@@ -1,9 +1,11 @@
 """Runs a suite: recorders side by side, one warm judge, and suite.json rewritten after each change."""
 
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,6 +21,7 @@ from harness.history.run_file import HEAL, RUN_FILE, RunFile, State
 from harness.report.sentences import with_sentences
 from harness.run.judging import judging, publish
 from harness.suite.recorder import ENDS, Event, Order
+from harness.suite.reports import write_reports
 from harness.suite.results import OVER, Result, RunOutcome, SuiteFile, relative
 
 #: Judges the run in a directory. The second path is the folder for all results except the verdict.
@@ -29,6 +32,8 @@ _NOT_BEGUN = frozenset({RunOutcome.WAITING, RunOutcome.NOT_STARTED})
 #: How often the judge tries one run: a suite that is continued again and again has to end.
 _JUDGED_AT_MOST = 2
 _TICK_SECONDS = 1.0
+#: The share of the time that writing reports may take while a suite goes on.
+_SHARE_OF_REPORTS = 0.05
 #: The seconds in which a recorder whose suite was killed heals, removes its cluster and ends.
 _ORPHAN_SECONDS = 180.0
 
@@ -96,6 +101,8 @@ class SuiteRun:
     _recorded: "deque[int]" = field(default_factory=deque)
     _judging: int | None = None
     _doing: dict[int, str] = field(default_factory=dict)
+    _reports_are_due: bool = False
+    _next_reports: float = 0.0
     _judge: Future[Judge] | None = None
 
     def run(self) -> None:
@@ -231,6 +238,7 @@ class SuiteRun:
         try:
             number, event = self._events.get(timeout=_TICK_SECONDS)
         except Empty:
+            self._report()
             self.display.runs(self.file, self._doing)
             return
         if isinstance(event, Future):
@@ -262,7 +270,15 @@ class SuiteRun:
         if number not in self._recorders and number not in self._standing_by:
             return  # The recorder was dismissed.
         begun = number in self._recorders
-        (self._recorders if begun else self._standing_by).pop(number).wait()
+        recorders = self._recorders if begun else self._standing_by
+        recorders[number].wait()
+        self._over(number, event, begun)
+        # (Last: if this is interrupted before the run has an outcome, the run is still to be broken off.)
+        del recorders[number]
+
+    def _over(self, number: int, event: Event, begun: bool) -> None:
+        """Note the outcome of a run whose recorder ended. ``begun``: it did not only stand by."""
+        run = self.file.runs[number]
         self._looking.discard(number)
         self._gone_on.discard(number)
         self._measured.discard(number)
@@ -343,14 +359,34 @@ class SuiteRun:
         for number, recorder in self._recorders.items():
             recorder.wait()
             run = self.file.runs[number]
+            if run.outcome is not RunOutcome.RUNNING:
+                continue
             found = self._find(run)
             run.outcome, run.why = RunOutcome.INTERRUPTED, "the suite was broken off"
             run.seconds = None if run.began is None else self.actions.now() - run.began
             if found is not None:
                 self._clean(found)
+        for number, run in enumerate(self.file.runs):
+            if run.outcome is RunOutcome.RUNNING and number not in self._recorders:
+                # (Interrupted before it had a recorder.)
+                run.outcome, run.began = RunOutcome.WAITING, None
 
     def _changed(self) -> None:
         self.file.write(self.directory)
+        self._reports_are_due = True
+        self._report()
+
+    def _report(self) -> None:
+        """Write the reports, if they are due: a process that is killed cannot write them. That takes at most a share of
+        the time, as a suite may have 10,000 runs."""
+        began = time.monotonic()
+        if not self._reports_are_due or began < self._next_reports:
+            return
+        with suppress(OSError):  # (They are written again at the end. What stops the suite is that suite.json is not.)
+            write_reports(self.file, self.directory)
+        self._reports_are_due = False
+        took = time.monotonic() - began
+        self._next_reports = began + took / _SHARE_OF_REPORTS
 
 
 def run_directory(store: Path, run: Result) -> Path | None:

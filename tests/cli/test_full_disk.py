@@ -209,33 +209,44 @@ def suite_on(disk: Disk, kafka_trial: Invoke, then: Callable[[], object], *more:
 
 
 @pytest.mark.parametrize("compared", [False, True])
-def test_a_suite_without_room_for_its_reports_offers_resume_only_if_work_is_left(
+def test_a_suite_without_room_for_its_end_and_reports_offers_resume(
     compared: bool, disk: Disk, tmp_path: Path, kafka_trial: Invoke
 ) -> None:
-    """Only the comparison with the baseline is left to do."""
+    """Its runs are all judged."""
     old = record(tmp_path / "old", "delivery/at-least-once", 1)
     write_reports(old, verdict(), RunFile.read(old))
     free: list[int] = []
-    assert suite_on(disk, kafka_trial, lambda: free.append(disk.free())).code == codes.MET
-    [directory] = disk.path.glob("suite-*")
-    reports = [directory / name for name in ("junit.xml", "summary.md", "index.html")]
-    for report in reports:
-        report.unlink()
-    taken = free[0] - disk.free()
+
+    def free_without_reports() -> None:
+        for name in ("junit.xml", "summary.md", "index.html"):
+            [report] = disk.path.glob(f"suite-*/{name}")
+            report.unlink()
+        free.append(disk.free())
+
+    def fill() -> None:
+        free_without_reports()
+        disk.fill(leave=taken + 4096)
+
+    assert suite_on(disk, kafka_trial, free_without_reports).code == codes.MET
+    free_without_reports()
+    taken = free[0] - free[1]
     for path in disk.path.iterdir():
         shutil.rmtree(path)
-    # (One page more: for suite.json, which is made beside the old one, and then for one report.)
+    # (One page more: for suite.json, which is made beside the old one. Then the reports take it.)
     more = ["--baseline", tmp_path / "old"] if compared else []
-    done = suite_on(disk, kafka_trial, lambda: disk.fill(leave=taken + 4096), *more)
-    assert (done.code, "continues it" in done.err) == (codes.CANNOT_RUN, compared)
-    # (Which report is the first that does not fit: a file of either run may need a page more or less.)
+    done = suite_on(disk, kafka_trial, fill, *more)
+    assert (done.code, "continues it" in done.err) == (codes.CANNOT_RUN, True)
+    # (Which file is the first that does not fit: a file of either run may need a page more or less.)
     said = done.err.splitlines()[-1]
-    assert re.search(r"/(junit\.xml|summary\.md|index\.html): No space left on device; 1 of 1 runs as expected", said)
-    if compared:
-        disk.empty()
-        assert suite_on(disk, kafka_trial, list, "--resume").code == codes.MET
-        [suite] = disk.path.glob("suite-*/suite.json")
-        assert json.loads(suite.read_text())["measure"]["compared"]
+    assert re.search(
+        r"/(suite\.json|junit\.xml|summary\.md|index\.html): No space left on device; 1 of 1 runs as expected", said
+    )
+    disk.empty()
+    assert suite_on(disk, kafka_trial, list, "--resume").code == codes.MET
+    [suite] = disk.path.glob("suite-*/suite.json")
+    written = json.loads(suite.read_text())
+    assert written["ended"]
+    assert (written["measure"] or {}).get("compared", False) is compared
 
 
 def test_a_full_disk_is_one_line_and_resume_works_once_there_is_room(disk: Disk, kafka_trial: Invoke) -> None:

@@ -111,6 +111,9 @@ class FakeRecorder:
 
     def wait(self) -> None:
         self.world.log.append(f"over {self.order.written}")
+        if self.world.interrupted_waits:
+            self.world.interrupted_waits -= 1
+            raise KeyboardInterrupt
         self.world.up.discard(self.scenario)
 
 
@@ -118,12 +121,14 @@ class FakeRecorder:
 class World:
     """``ends``: by scenario, the events that its runs end with, one after the other, the last again and again.
     ``same_machines``: scenarios whose recorders find a node there while a cluster of another of them is up;
-    ``look_long``: those whose recorders still look when they begin; ``background``: clusters can start in it."""
+    ``interrupted_waits``: how often Ctrl-C comes while the suite waits for the end of a recorder; ``look_long``: those
+    scenarios whose recorders still look when they begin; ``background``: clusters can start in it."""
 
     store: Path
     ends: Mapping[str, Sequence[Event]] = field(default_factory=dict)
     verdicts: Sequence[Verdict | Exception] = ()
     interrupts: bool = False
+    interrupted_waits: int = 0
     hanging_judge: bool = False
     moment: str = "20260101"
     beside: Sequence[str] = ()

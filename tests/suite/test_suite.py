@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
+from typing import NoReturn
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -18,9 +20,9 @@ from harness.history.lock import RecordingLock
 from harness.history.run_file import RunFile, State
 from harness.suite.plan import Urgency
 from harness.suite.recorder import Event
-from harness.suite.results import RunOutcome, SuiteFile, to_resume, urgency, worked_on
+from harness.suite.results import Result, RunOutcome, SuiteFile, to_resume, urgency, worked_on
 from harness.suite.stored import of_suite
-from harness.suite.suite import resume
+from harness.suite.suite import Actions, resume
 from tests.report.verdicts import verdict
 from tests.suite.fakes import InterruptsTheJudge, Silent, World, case, record, suite_file
 
@@ -421,6 +423,70 @@ def test_resume_runs_scenarios_that_the_budget_left_out(tmp_path: Path) -> None:
     assert [line for line in later.log if line.startswith("up")] == ["up long"]
     assert "time budget" not in again.runs[0].why
     assert to_resume(tmp_path, []) is None
+
+
+def test_a_run_whose_recorder_was_ending_when_the_suite_was_interrupted_is_not_left_running(tmp_path: Path) -> None:
+    file = suite_file(case("a"), case("b"))
+    with pytest.raises(KeyboardInterrupt):
+        World(tmp_path, interrupted_waits=1).run(file)
+    assert outcomes(file) == [RunOutcome.INTERRUPTED] * 2
+    resume(file, tmp_path, lambda _: None)
+    World(tmp_path).run(file)
+    assert outcomes(file) == [RunOutcome.EXPECTED] * 2
+
+
+def test_the_reports_are_there_while_a_suite_goes_on(tmp_path: Path) -> None:
+    """A process that is killed cannot write them."""
+
+    class Watches(Silent):
+        """Ctrl-C as soon as the reports are as expected."""
+
+        def runs(self, file: SuiteFile, doing: Mapping[int, str]) -> None:
+            written = tmp_path / "suite-some-1" / "junit.xml"
+            if outcomes(file) != [RunOutcome.EXPECTED, RunOutcome.RUNNING, RunOutcome.WAITING] or not written.exists():
+                return
+            cases = ET.fromstring(written.read_text()).iter("testcase")
+            if [[one.tag for one in each] for each in cases] == [
+                ["system-out"],
+                ["error", "system-out"],
+                ["skipped", "system-out"],
+            ]:
+                raise KeyboardInterrupt
+
+    hangs = {"b": [Event(kind="failed", text="hangs")]}
+    with pytest.raises(KeyboardInterrupt):
+        World(tmp_path, hangs).run(suite_file(case("a"), case("b"), case("c")), display=Watches())
+
+
+def test_a_run_that_was_interrupted_before_it_had_a_recorder_waits(tmp_path: Path) -> None:
+    class Interrupted(World):
+        def actions(self) -> Actions:
+            def start(*_: object) -> NoReturn:
+                raise KeyboardInterrupt
+
+            return replace(super().actions(), start=start)
+
+    file = suite_file(case("a"), case("b"))
+    with pytest.raises(KeyboardInterrupt):
+        Interrupted(tmp_path).run(file)
+    assert outcomes(file) == [RunOutcome.WAITING] * 2
+    assert outcomes(SuiteFile.read(tmp_path / "suite-some-1")) == [RunOutcome.WAITING] * 2
+
+
+def test_reports_of_a_large_suite_take_a_share_of_its_time(tmp_path: Path) -> None:
+    """Each takes longer than to end a run that the time budget leaves out."""
+    file = suite_file(*(case(f"c{number}") for number in range(300)))
+    file.time_budget = 0.0
+    written = tmp_path / "suite-some-1" / "junit.xml"
+    times = set[int]()
+
+    class Watches(Silent):
+        def ended(self, number: int, run: Result) -> None:
+            times.add(written.stat().st_mtime_ns)
+
+    World(tmp_path).run(file, display=Watches())
+    assert outcomes(file) == [RunOutcome.NOT_STARTED] * 300
+    assert len(times) < 100
 
 
 def test_an_interrupted_suite_ends_its_current_run_and_resume_runs_the_rest(tmp_path: Path) -> None:
