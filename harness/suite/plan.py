@@ -165,10 +165,14 @@ def _refuse_own(what: str, written: str, settings: Sequence[str], text: str | No
 
 
 def _matching(patterns: Sequence[str], folder: Path) -> list[str]:
-    """The names and files that these patterns match, each once. A file has its absolute path, so that it is found from
-    any directory. Raises ScenarioError for an unknown name."""
+    """The names and files that these patterns match, each scenario once, though a named one is also a file. A file has
+    its absolute path, so that it is found from any directory. Raises ScenarioError for an unknown name."""
     known = named()
     found: dict[str, None] = {}
+
+    def of_named(name: str) -> str:
+        return str(known[name].resolve())
+
     for pattern in patterns:
         if pattern in known:
             found.setdefault(pattern)
@@ -177,8 +181,10 @@ def _matching(patterns: Sequence[str], folder: Path) -> list[str]:
         elif not set("*?[") & set(pattern):
             found.setdefault(pattern)
         else:
-            found.update(dict.fromkeys(name for name in known if fnmatchcase(name, pattern)))
-            found.update(dict.fromkeys(_files(pattern, folder)))
+            names = [name for name in known if fnmatchcase(name, pattern) and of_named(name) not in found]
+            found.update(dict.fromkeys(names))
+            of_names = {of_named(name) for name in found if name in known}
+            found.update(dict.fromkeys(file for file in _files(pattern, folder) if file not in of_names))
     return list(found)
 
 

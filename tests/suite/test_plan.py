@@ -52,6 +52,25 @@ def test_a_pattern_also_matches_files(tmp_path: Path, monkeypatch: pytest.Monkey
     assert [one.name for one in cases(str(tmp_path / "mi*" / "*.yaml"))] == ["a"]
 
 
+@pytest.mark.parametrize(
+    ("patterns", "by_name"),
+    [
+        (["jepsen-2013/min*"], True),
+        (["jepsen-2013/min*.yaml"], False),
+        (["jepsen-2013/min-isr-2.yaml", "jepsen-2013/min*.yaml"], False),
+        (["jepsen-2013/min-isr-2.yaml", "jepsen-2013/min*"], False),
+        (["jepsen-2013/min-isr-2", "jepsen-2013/min*.yaml"], True),
+    ],
+)
+def test_a_named_scenario_that_a_pattern_also_finds_as_a_file_runs_once(
+    patterns: list[str], by_name: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = named()["jepsen-2013/min-isr-2"]
+    monkeypatch.chdir(file.parents[1])
+    expected = "jepsen-2013/min-isr-2" if by_name else str(file.resolve())
+    assert [one.written for one in plan(load_suite(patterns), (), 1, Random(1))] == [expected]
+
+
 def test_the_files_of_a_suite_are_found_from_where_it_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
