@@ -71,7 +71,8 @@ class _NumberType(click.FloatRange):
 def runs(store: Path, as_json: bool) -> int:
     """List the runs of a STORE, or of a suite in it: when, which scenario, Kafka's version, seed, state and verdict.
 
-    The oldest comes first. `time` is in seconds: the timeline, plus the time for cluster and final read.
+    A run whose verdict cannot be read is listed without one, and reported. The oldest comes first.
+    `time` is in seconds: the timeline, plus the time for cluster and final read.
     """
     from rich.table import Table
     from rich.text import Text
@@ -83,7 +84,8 @@ def runs(store: Path, as_json: bool) -> int:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for header in ("began (UTC)", "scenario", "kafka", "seed", "time", "state", "verdict", ""):
         table.add_column(header, no_wrap=True)
-    listed = sorted(readable(runs_below(store, print_error), print_error), key=lambda run: run.began)
+    found = readable(runs_below(store, print_error), print_error, torn=True)
+    listed = sorted(found, key=lambda run: run.began)
     for run in listed:
         began = datetime.fromtimestamp(run.began, UTC).strftime("%Y-%m-%d %H:%M:%S")
         row = {
@@ -210,9 +212,14 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> None:
                 *map(seconds, (side.unavailable, side.recovery, side.p50, side.p99)),
             )
     out.print(table)
+    compared = [case for case in cases if case.old is not None and case.new is not None]
+    alike = set.intersection(*(set(case.changed) for case in compared)) if len(compared) > 1 else set[str]()
+    in_all = [line for line in compared[0].changed if line in alike] if alike else []
+    in_some = [f"{case.name}: {line}" for case in cases for line in case.changed if line not in alike]
     for title, style, lines in (
         ("Worse", "bold red", [printable(f"{case.name}: {line}") for case in cases for line in case.worse]),
-        ("Changed", "bold", [printable(f"{case.name}: {line}") for case in cases for line in case.changed]),
+        ("Changed in all", "bold", [printable(line) for line in in_all]),
+        ("Changed", "bold", [printable(line) for line in in_some]),
     ):
         if lines:
             out.print(Text(title, style))

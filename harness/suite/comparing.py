@@ -26,6 +26,9 @@ _REPORTED = 0.1
 _DESCRIPTIVE = ("name", "source", "claim", "notes", "tags", "expect", "requires", "limits")
 
 
+#: What stands for the verdict of a run that has none.
+_NO_VERDICT = frozenset({"crashed", "unreadable", "removed"})
+
 #: The line for a case that the suite no longer has.
 _GONE = "gone: its suite ran it before, and no longer does"
 
@@ -59,7 +62,7 @@ class CaseFigures:
     @property
     def judged(self) -> bool:
         """Whether a run was judged."""
-        return not self.verdicts.keys() <= {"crashed", "unreadable", "removed"}
+        return bool(self.verdicts.keys() - _NO_VERDICT)
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,8 @@ def _compared(name: str, old: Runs | None, new: Runs | None, tolerance: float) -
     before, after = figures(old), figures(new)
     changed = list(changes(old.judged[-1], new.judged[-1])) if old.judged and new.judged else []
     torn = dict.fromkeys((*before.torn, *after.torn))
-    notes = [*_not_compared(old, new), *torn, *grown(before, after, tolerance), *changed]
+    notes = [*_not_compared(old, new), *torn, *judged_differently(before, after)]
+    notes += [*grown(before, after, tolerance), *changed]
     failing = new.cannot_run * old.made > old.cannot_run * new.made
     could_not = f"{new.cannot_run} of {new.made} runs could not run now, {old.cannot_run} of {old.made} before"
     missing = [could_not] if failing else []
@@ -179,6 +183,16 @@ def worse(old: CaseFigures, new: CaseFigures, tolerance: float) -> Iterator[str]
     yield from (line for is_worse, line in _grown(old, new, tolerance) if is_worse)
     for name in sorted(new.never & old.recovered):
         yield f"{_WORDS['recovery']} of {name}: none now"
+
+
+def judged_differently(old: CaseFigures, new: CaseFigures) -> Iterator[str]:
+    """A line if the verdicts differ, and one each for anomalies that were only found before, or only now."""
+    before, after = (" and ".join(sorted(side.verdicts.keys() - _NO_VERDICT)) for side in (old, new))
+    if before and after and before != after:
+        yield f"verdict: {before} before, {after} now"
+    for names, when in ((old.anomalies - new.anomalies, "before"), (new.anomalies - old.anomalies, "now")):
+        if names:
+            yield f"found only {when}: {', '.join(sorted(names))}"
 
 
 def grown(old: CaseFigures, new: CaseFigures, tolerance: float) -> Iterator[str]:

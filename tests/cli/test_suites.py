@@ -1248,6 +1248,33 @@ def test_compare_prints_worse_and_changed_figures(tmp_path: Path, kafka_trial: I
     assert kafka_trial("compare", str(old), str(tmp_path / "nowhere")).code == codes.BAD_INPUT
 
 
+def test_compare_names_a_change_in_all_scenarios_once(tmp_path: Path, kafka_trial: Invoke) -> None:
+    for side, version in (("old", "1"), ("new", "2")):
+        for name in ("a", "b"):
+            run = judged(tmp_path / side, name)
+            file = read_run(run).file
+            file.versions = {"kafka image": version}
+            file.scenario = {"workload": {"acks": version if name == "b" else "1"}}
+            file.write(run)
+    done = kafka_trial("compare", tmp_path / "old", tmp_path / "new")
+    assert done.out.splitlines()[-5:] == [
+        "Changed in all",
+        "  kafka image: 1 → 2",
+        "Changed",
+        "  b: workload.acks: 1 → 2",
+        "0 of 2 worse",
+    ]
+
+
+def test_runs_lists_a_run_whose_verdict_cannot_be_read(tmp_path: Path, kafka_trial: Invoke) -> None:
+    run = judged(tmp_path, "a", 7)
+    (run / "verdict.json").write_text("{}")
+    done = kafka_trial("runs", tmp_path, "--json")
+    [line] = map(json.loads, done.out.splitlines())
+    assert (line["scenario"], line["verdict"]) == ("a", None)
+    assert f"{run}/verdict.json: not a verdict of this version" in done.err
+
+
 def test_compare_takes_no_scenario_for_another_though_each_store_has_one_alone(
     tmp_path: Path, kafka_trial: Invoke
 ) -> None:

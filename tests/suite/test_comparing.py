@@ -13,7 +13,7 @@ from harness.core.errors import HistoryError
 from harness.core.verdict import Expectation, Judgement, Standing, Verdict
 from harness.history.run_file import State
 from harness.report import write as write_reports
-from harness.suite.comparing import CaseFigures, changes, compare, figures, grown, worse
+from harness.suite.comparing import CaseFigures, changes, compare, figures, grown, judged_differently, worse
 from harness.suite.measure import choose, measured
 from harness.suite.results import Before, Result, RunOutcome, SuiteFile
 from harness.suite.stored import Runs, Stored, by_case, listed, of_suite, read_run
@@ -211,6 +211,19 @@ def test_of_a_damaged_history_the_verdict_is_compared(tmp_path: Path) -> None:
         f"{run.directory}: its history is damaged, only its verdict is compared: `kafka-trial check {run.directory}`"
     ]
     assert figures(Runs([judged(tmp_path, "b")])).torn == []
+
+
+def test_other_verdicts_and_anomalies_are_named_even_if_they_are_not_worse() -> None:
+    lossy = replace(SAME, verdicts={"valid": 1, "invalid": 3}, anomalies=frozenset({"lost", "vanished"}))
+    assert list(judged_differently(SAME, lossy)) == [
+        "verdict: valid before, invalid and valid now",
+        "found only now: lost, vanished",
+    ]
+    assert list(judged_differently(lossy, SAME)) == [
+        "verdict: invalid and valid before, valid now",
+        "found only before: lost, vanished",
+    ]
+    assert not list(judged_differently(lossy, replace(lossy, verdicts={"invalid": 3, "valid": 2})))
 
 
 def test_settings_and_versions_that_differ_are_named_and_descriptions_are_not(tmp_path: Path) -> None:
