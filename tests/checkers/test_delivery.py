@@ -965,7 +965,7 @@ ALONE = [
         rewritten_offset="a",
     ),
     case(
-        "two records at one offset, though one was sent with no known outcome, and its offset was below the log's start",
+        "two records at one offset, though one had no known outcome, and an offset below the log's start",
         *("send a info @2", "send b ok @7 w1", "final a @7", "final b @7", "end 5..8"),
         rewritten_offset="b",
     ),
