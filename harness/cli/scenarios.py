@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 def scenarios(context: click.Context, tags: tuple[str, ...], group: str | None, as_long: bool, as_json: bool) -> None:
     """List the named scenarios: about how long each takes, and what is expected."""
     if context.invoked_subcommand is not None:
+        if tags or group or as_long or as_json:
+            raise click.UsageError(f"`scenarios {context.invoked_subcommand}` takes none of the options of the list")
         return
     from harness.scenario.loading import catalogue
     from harness.suite.plan import seconds

@@ -89,6 +89,13 @@ def test_scenarios_show_refuses_an_unknown_scenario(kafka_trial: Invoke) -> None
     )
 
 
+@pytest.mark.parametrize("options", [["--tag", "partition"], ["--group", "lose-messages"], ["--json"], ["--long"]])
+def test_scenarios_show_refuses_the_options_of_the_list(options: list[str], kafka_trial: Invoke) -> None:
+    done = kafka_trial("scenarios", *options, "show", "jepsen-2013/min-isr-2")
+    assert (done.code, done.out) == (codes.BAD_INPUT, "")
+    assert "`scenarios show` takes none of the options of the list" in done.err
+
+
 def test_schema_prints_the_json_schema_for_editors(kafka_trial: Invoke) -> None:
     done = kafka_trial("schema")
     assert (done.code, done.err) == (0, "")
