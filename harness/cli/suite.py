@@ -201,6 +201,7 @@ def _planned(
         time_budget=wanted.time_budget,
         began=time.time(),
         named=asked(named),
+        settings=list(overrides),
         versions=versions(),
         texts=texts,
         runs=[Result.of(case) for case in cases],

@@ -1,5 +1,6 @@
 """A suite's reports in the directory of its suite.json: for CI servers, for a job's page, for a browser."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,6 +15,9 @@ from harness.suite.results import JUDGED, Result, RunOutcome, SuiteFile, clock
 
 SUMMARY_FILE = "summary.md"
 INDEX_FILE = "index.html"
+
+#: What Markdown could take for more than text, within a line.
+_MARKUP = re.compile(r"[\\|`*_\[\]~$]")
 
 _MARKS = {
     RunOutcome.EXPECTED: "✅",
@@ -39,6 +43,7 @@ def write_index(file: SuiteFile, directory: Path) -> Path:
 def markdown(file: SuiteFile) -> str:
     """A table with a row for each case: the verdicts of its runs, and how many were as expected."""
     lines = [f"## kafka-trial: {file.suite}", "", f"{file.headline}, in {file.cost}.", ""]
+    lines += [f"With {_cell(', '.join(file.settings))}.", ""] if file.settings else []
     lines += ["| | scenario | verdict | as expected | |", "|---|---|---|---|---|"]
     for name, runs in file.by_name().items():
         cells = [_mark(runs), _cell(name), verdicts(runs), share(runs), _cell(_worth_saying(runs))]
@@ -125,7 +130,8 @@ def _worth_saying(runs: list[Result]) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").replace("<", "&lt;").split())
+    """Text for a cell of a table in Markdown: it formats nothing, and ends no cell."""
+    return " ".join(_MARKUP.sub(r"\\\g<0>", text).replace("&", "&amp;").replace("<", "&lt;").split())
 
 
 def _escaped(text: str, more: str = "") -> str:

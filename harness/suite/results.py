@@ -158,6 +158,7 @@ class SuiteFile(_Part):
     began: float = Field(ge=_YEAR_1, lt=_YEAR_10000)
     ended: float | None = None
     named: list[str] = Field([], description="the arguments that it was started with")
+    settings: list[str] = Field([], description="the settings that it was started with, of all runs: PATH=VALUE")
     spent: float = Field(0.0, description="seconds that earlier, interrupted processes worked on this suite")
     versions: dict[str, str] = {}
     baseline: _Path | None = Field(None, description="what it was compared with")

@@ -157,8 +157,10 @@ def test_suite_takes_images_from_the_given_place(tmp_path: Path, kafka_trial: In
         str(tmp_path),
         "--json",
     ]
-    [run] = json.loads(kafka_trial(*arguments, backends=backends(World(tmp_path))).out)["runs"]
+    file = json.loads(kafka_trial(*arguments, backends=backends(World(tmp_path))).out)
+    [run] = file["runs"]
     assert (run["name"], run["set"]) == (TWO[0], ["workload.rate=7", "cluster.images=registry"])
+    assert file["settings"] == run["set"]
 
 
 def test_suite_ends_with_the_worst_unexpected_code(tmp_path: Path, kafka_trial: Invoke) -> None:
@@ -1574,7 +1576,7 @@ def test_unreadable_files_are_named_and_hide_no_other_run(tmp_path: Path) -> Non
     ]
 
     listed = as_any_user("runs", store)
-    assert (listed.returncode, listed.stdout.splitlines()[-1]) == (codes.MET, f"1 run in {store}")
+    assert (listed.returncode, listed.stdout.splitlines()[-1]) == (codes.MET, f"2 runs in {store}")
     assert all(f"kafka-trial: {line}\n" in listed.stderr for line in reported)
     compared = as_any_user("compare", apart, store)
     assert (compared.returncode, compared.stdout.splitlines()[-1]) == (codes.CANNOT_RUN, "0 of 4 worse")

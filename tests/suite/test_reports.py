@@ -85,6 +85,20 @@ def test_messages_do_not_break_the_markdown_table(file: SuiteFile) -> None:
     assert "<crashed>" not in row
 
 
+def test_no_character_of_a_message_means_more_than_text_in_markdown() -> None:
+    run = suite_file(case("a")).runs[0]
+    run.outcome, run.why = RunOutcome.CRASHED, r"*x* [y](z) `w` a_b ~~c~~ p\|q <b>"
+    text = markdown(suite_file(case("a")).model_copy(update={"runs": [run]}))
+    assert r"\*x\* \[y\](z) \`w\` a\_b \~\~c\~\~ p\\\|q &lt;b>" in text
+
+
+def test_the_settings_that_a_suite_was_started_with_are_in_its_reports() -> None:
+    file = suite_file(case("a")).model_copy(update={"settings": ["workload.acks=1", "cluster.version=3.9.2"]})
+    assert "With workload.acks=1, cluster.version=3.9.2." in markdown(file).splitlines()
+    assert "<code>workload.acks=1, cluster.version=3.9.2</code>" in page(file, Path())
+    assert "With" not in markdown(suite_file(case("a")))
+
+
 def test_the_page_links_reports_of_judged_runs_and_escapes_messages(file: SuiteFile, tmp_path: Path) -> None:
     links: list[str] = []
     (tmp_path / "as expected" / "1").mkdir(parents=True)
