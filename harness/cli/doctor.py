@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from random import Random
 from typing import TYPE_CHECKING
 
 import click
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=ProviderCommand, before="as_json")
-@click.argument("scenarios", metavar="[SCENARIO]…", nargs=-1)
+@click.argument("scenarios", metavar="[SUITE|SCENARIO]…", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each check.")
 @click.pass_obj
 def doctor(backends: Backends, /, scenarios: tuple[str, ...], as_json: bool, **options: object) -> int:
-    """Say what this machine can run, or whether it can run these scenarios.
+    """Say what this machine can run, or whether it can run these scenarios: a suite by name, or scenarios by name, glob
+    or file.
 
     Checks Docker, Compose and Java, and tries the faults that need support by the kernel; with --machines, checks those
     machines instead of Docker. Exits with 3 if something is missing that every run, or one of these scenarios, needs.
@@ -48,22 +50,27 @@ def _of_scenarios(backends: Backends, names: tuple[str, ...], overrides: Sequenc
     from harness.cluster.provider import Diagnosis
     from harness.providers.catalogue import check_names, provider_of
     from harness.scenario.loading import load
+    from harness.suite.model import load_suite
+    from harness.suite.plan import plan
 
     def progress(line: str) -> None:
         click.echo(f"kafka-trial: {line}", err=True)
 
-    loaded = [load(name, overrides) for name in names]
-    check_names([scenario.cluster for scenario in loaded], backends.providers())
+    cases = plan(load_suite(names), overrides, 1, Random(0))
+    # (Each once, however often it is to run.)
+    distinct = {(case.written, case.overrides): case for case in cases}.values()
+    loaded = [(case.name, load(case.written, case.overrides, case.text)) for case in distinct]
+    check_names([scenario.cluster for _, scenario in loaded], backends.providers())
     java = _java()
     if not java.good:
         yield java
-    for scenario in loaded:
+    for name, scenario in loaded:
         try:
             provider = provider_of(scenario.cluster, backends.providers())
             provider.check(scenario.cluster, [fault.needs for fault in scenario.faults], progress)
-            yield Diagnosis(scenario.name, True, "")
+            yield Diagnosis(name, True, "")
         except KafkaTrialError as exc:
-            yield Diagnosis(scenario.name, False, "; ".join(str(exc).splitlines()))
+            yield Diagnosis(name, False, "; ".join(str(exc).splitlines()))
 
 
 def examined(backends: Backends, said: Mapping[str, object]) -> "Iterator[Diagnosis]":

@@ -97,7 +97,9 @@ def load_suite(named: Sequence[str]) -> Suite:
     if suites_named := [name for name in named if name in known]:
         raise ScenarioError(f"{suites_named[0]!r} is a suite: name it alone, or write a suite of your own")
     if len(named) == 1 and "/" not in named[0] and "*" not in named[0] and not Path(named[0]).exists():
-        raise ScenarioError(f"no suite or file is called {named[0]!r}; {near(named[0], list(known))}")
+        meant = [name for name in scenarios() if name.rpartition("/")[2] == named[0]]
+        hint = f"did you mean {' or '.join(meant)}?" if meant else near(named[0], list(known))
+        raise ScenarioError(f"no suite or file is called {named[0]!r}; {hint}")
     return Suite(name=UNNAMED, runs=[Entry(scenarios=list(named))])
 
 

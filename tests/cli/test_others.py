@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -23,6 +24,9 @@ from harness.providers.docker.provider import Docker
 from harness.providers.docker.spec import DockerSpec
 from harness.scenario.json_schema import json_schema
 from harness.scenario.loading import catalogue, load
+from harness.scenario.loading import named as named_scenarios
+from harness.suite.model import load_suite
+from harness.suite.plan import plan
 from tests.cli.test_commands import assert_one_line
 from tests.command import Invoke
 
@@ -195,6 +199,28 @@ def test_doctor_looks_at_every_scenario_though_one_cannot_be(error: type[Excepti
     assert done.code == codes.CANNOT_RUN
     assert [line.split()[0] for line in done.out.splitlines()] == ["MISSING", "ok"]
     assert "it cannot be" in done.out
+
+
+def test_doctor_looks_at_each_scenario_of_a_suite_or_glob(tmp_path: Path, kafka_trial: Invoke) -> None:
+    class Fine(Docker):
+        def check(self, *_: object) -> None:
+            return
+
+    backends = Backends(providers=lambda: {"docker": ProviderRow(DockerSpec, Fine)})
+    for named, expected in (
+        ("nightly", {case.name for case in plan(load_suite(["nightly"]), (), 1, Random(0))}),
+        ("exactly-once/*", {name for name in named_scenarios() if name.startswith("exactly-once/")}),
+    ):
+        done = kafka_trial("doctor", named, backends=backends)
+        assert done.code == codes.MET
+        assert {line.removeprefix("ok").strip() for line in done.out.splitlines()} == expected
+    mine = tmp_path / "mine.yaml"
+    run = "{scenarios: jepsen-2013/min-isr-2, times: 3, variants: {v: cluster.version=%s}}"
+    mine.write_text(f"runs: [{run % '3.9.2'}, {run % '4.3.1'}]\n")
+    done = kafka_trial("doctor", mine, backends=backends)
+    assert done.out.splitlines() == ["ok      jepsen-2013/min-isr-2 (v)"] * 2, "two variants of one name"
+    done = kafka_trial("doctor", "min-isr-2", backends=backends)
+    assert_one_line(done, codes.BAD_INPUT, "did you mean jepsen-2013/min-isr-2?")
 
 
 def test_doctor_says_that_a_scenario_could_not_be_judged(
