@@ -101,12 +101,13 @@ class History:
 
         Without a final read, every record is a candidate. If one task reads all rows, to look at every record costs
         less than to find the candidates: to judge 30,000 records again takes 2.7 s of CPU instead of 4.0; their first
-        judgement takes 15.5 s instead of 20. This is the only way in which size decides what is computed.
+        judgement takes 15.5 s instead of 20. Size decides what is computed only here and in ``pieces``.
         """
         return self.one_task or not self.run_file.final_read
 
     def pieces(self, bucket: str) -> str | None:
-        """``bucket`` (SQL that cuts rows into pieces for one task each); None if one task has all rows."""
+        """``bucket`` (SQL that cuts rows into pieces for one task each); None if one task has all rows: then a running
+        maximum is not cut (scan/running_max.py)."""
         return None if self.one_task else bucket
 
     def laid_out(self, rows: DataFrame) -> DataFrame:
