@@ -12,6 +12,7 @@ from docker import DockerClient
 from docker.errors import APIError
 
 from harness.core.waiting import wait_for
+from harness.providers.docker.images import BASE, cached
 from harness.providers.docker.subnets import free_ports
 
 _CONFIG = """
@@ -24,7 +25,7 @@ http: {{addr: "127.0.0.1:{port}"}}
 @contextmanager
 def registry(directory: Path) -> Iterator[str]:
     """An empty registry, until the block ends; yields its ``host:port``."""
-    # (Not one address for two registries of a process: what was built from the first is cached.)
+    # (Another address for each registry of a process: what was built from another is not built again.)
     port = next(free_ports([], start=crc32(os.fsencode(directory))))
     config = directory / "registry.yml"
     config.write_text(_CONFIG.format(directory=directory, port=port))
@@ -35,6 +36,13 @@ def registry(directory: Path) -> Iterator[str]:
         finally:
             served.terminate()
             served.wait()
+
+
+def forget(engine: DockerClient, at: str) -> None:
+    """Remove our images that were built from a base of this registry."""
+    for tag in cached(engine):
+        if engine.images.get(tag).labels.get(BASE, "").startswith(f"{at}/"):
+            engine.images.remove(tag, force=True)
 
 
 def _program(directory: Path) -> str:

@@ -19,14 +19,13 @@ from docker import DockerClient
 
 from harness.core.waiting import wait_for
 from harness.providers.docker.compose import DIRECTORY_LABEL
-from harness.providers.docker.images import cached
 from harness.providers.docker.sources import DEBIAN
 from harness.scenario.json_schema import json_schema
 from harness.scenario.loading import named
 from harness.suite.junit import render
 from harness.suite.results import RunOutcome
 from tests.cluster.command import begin, kafka_trial
-from tests.cluster.registries import put, registry
+from tests.cluster.registries import forget, put, registry
 from tests.cluster.users import REPOSITORY, User, plain_user
 from tests.suite.fakes import case, suite_file
 
@@ -55,13 +54,12 @@ STORY = "lose-messages/leader-killed-acks-all"
 
 @pytest.fixture(scope="module")
 def mirror(engine: DockerClient, toolbox: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A registry with a Debian base, and no image of ours that was built from one."""
+    """A registry with a Debian base: no image of ours was built from it."""
     with registry(tmp_path_factory.mktemp("registry")) as at:
         put(engine, toolbox, at, DEBIAN)
-        for tag in cached(engine):
-            if "-registry-" in tag:
-                engine.images.remove(tag, force=True)
+        forget(engine, at)  # (Of a process that was killed.)
         yield at
+        forget(engine, at)
 
 
 @pytest.fixture(scope="module")

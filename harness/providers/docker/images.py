@@ -147,15 +147,18 @@ def _cached_or_made(
         if found is not None:
             return found
         tell(f"building the image {name}, which is kept: it takes a minute or more")
-        return make(lambda source: _tag(name, source, digest))
+        return make(lambda source: _tag(name, source, digest, wanted))
 
 
 def _found(client: DockerClient, name: str, digest: str, wanted: Sources) -> Built | None:
-    tags = (Built(_tag(name, source, digest), source) for source in wanted.allowed)
+    tags = (Built(_tag(name, source, digest, wanted), source) for source in wanted.allowed)
     return next((built for built in tags if image_of(client, built.tag)), None)
 
 
-def _tag(name: str, source: Source, digest: str) -> str:
+def _tag(name: str, source: Source, digest: str, wanted: Sources) -> str:
+    """The tag of an image of ours. Another mirror may have another base: then it is another image."""
+    if source is Source.REGISTRY and wanted.mirror:
+        digest = hashlib.sha256(f"{digest} {wanted.mirror}".encode()).hexdigest()[: len(digest)]
     return f"kafka-trial/{name}-{source}-{digest}"
 
 

@@ -101,6 +101,17 @@ def test_doctor_names_the_source_of_images() -> None:
     )
 
 
+def test_what_was_built_from_the_base_of_another_mirror_is_another_image() -> None:
+    asked: dict[str | None, set[str]] = {}
+    for mirror in (None, "one:5000", "two:5000"):
+        client, seen = engine(), asked.setdefault(mirror, set())
+        client.images.get = lambda tag, seen=seen: seen.add(tag) or SimpleNamespace(labels={})
+        base_there(client, Sources((Source.REGISTRY,), mirror))
+    assert [len(tags) for tags in asked.values()] == [2, 2, 2]
+    assert len(set.union(*asked.values())) == 6
+    assert len({tag.rpartition("-")[0] for tags in asked.values() for tag in tags}) == 2
+
+
 def test_doctor_does_not_take_an_old_image_for_the_base() -> None:
     wanted = Sources((Source.REGISTRY,))
     asked: list[str] = []
