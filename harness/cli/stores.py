@@ -120,7 +120,7 @@ def _state(run: "Stored") -> str:
     if run.verdict is not None:
         return str(State.JUDGED)
     try:
-        return str(state_now(run.directory, run.file))
+        return str(state_now(run.directory))
     except (HistoryError, OSError):
         return str(run.file.state)
 
@@ -212,10 +212,12 @@ def print_comparison(cases: "list[Compared]", err: bool = False) -> None:
                 *map(seconds, (side.unavailable, side.recovery, side.p50, side.p99)),
             )
     out.print(table)
-    compared = [case for case in cases if case.old is not None and case.new is not None]
+    compared = [case for case in cases if case.both_judged]
     alike = set.intersection(*(set(case.changed) for case in compared)) if len(compared) > 1 else set[str]()
     in_all = [line for line in compared[0].changed if line in alike] if alike else []
-    in_some = [f"{case.name}: {line}" for case in cases for line in case.changed if line not in alike]
+    in_some = [
+        f"{case.name}: {line}" for case in cases for line in case.changed if not (case.both_judged and line in alike)
+    ]
     for title, style, lines in (
         ("Worse", "bold red", [printable(f"{case.name}: {line}") for case in cases for line in case.worse]),
         ("Changed in all", "bold", [printable(line) for line in in_all]),

@@ -110,6 +110,17 @@ def read_journal(
     return table, closed
 
 
+def has_rows(path: Path) -> bool:
+    """Whether a journal has a row. Reads no more than is needed to know."""
+    with pa.OSFile(str(path), "rb") as source:
+        try:
+            with pa.ipc.open_stream(source) as stream:
+                return any(batch.num_rows for batch in stream)
+        except (pa.ArrowInvalid, OSError):
+            # (Cut in its first message.)
+            return False
+
+
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 

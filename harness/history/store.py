@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from harness.core.clock import Clock, ClockOffset
 from harness.core.errors import HistoryError
 from harness.core.topology import Topology
-from harness.history.journal import SUFFIX, read_journal, table_of
+from harness.history.journal import SUFFIX, has_rows, read_journal, table_of
 from harness.history.lock import RecordingLock, is_recorded
 from harness.history.paths import HISTORY, JOURNALS, write_table
 from harness.history.run_file import RUN_FILE, ClockReport, NodeAddress, PhaseReport, RunFile, State
@@ -162,11 +162,14 @@ def interrupted(directory: Path) -> bool:
     return state is State.INTERRUPTED or (state is State.RUNNING and sent_nothing(directory))
 
 
-def state_now(directory: Path, file: RunFile) -> State:
+def state_now(directory: Path) -> State:
     """The state of a run. If its recorder was killed, it had no time to write one: the run is interrupted if nothing
-    was sent, and else crashed. Raises HistoryError or OSError if its journals cannot be read."""
-    if file.state is not State.RUNNING or is_recorded(directory):
-        return file.state
+    was sent, and else crashed. Raises HistoryError or OSError if its files cannot be read."""
+    going_on = is_recorded(directory)
+    # (After that: its recorder may have ended meanwhile.)
+    state = RunFile.read(directory).state
+    if state is not State.RUNNING or going_on:
+        return state
     return State.INTERRUPTED if sent_nothing(directory) else State.CRASHED
 
 
@@ -175,7 +178,7 @@ def sent_nothing(directory: Path) -> bool:
     if (directory / HISTORY).is_dir():
         return False
     sends = (path for path in _journals(directory) if table_of(path) == "sends")
-    return not any(_journalled(path, "sends")[0].num_rows for path in sends)
+    return not any(map(has_rows, sends))
 
 
 def _journalled(path: Path, table: str) -> tuple[pa.Table, bool]:

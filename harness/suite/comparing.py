@@ -76,6 +76,11 @@ class Compared:
     changed: Sequence[str]
 
     @property
+    def both_judged(self) -> bool:
+        """Whether both sets have a judged run of it."""
+        return self.old is not None and self.old.judged and self.new is not None and self.new.judged
+
+    @property
     def whole(self) -> bool:
         """Whether all histories could be read."""
         return not any(side.torn for side in (self.old, self.new) if side is not None)
@@ -171,14 +176,11 @@ def worse(old: CaseFigures, new: CaseFigures, tolerance: float) -> Iterator[str]
         yield "crashed now, was judged before"
     if not old.judged:
         return  # Without old figures nothing can be worse.
-    # An anomaly that the scenario names may be found in one run and not in the next: that is chance. So is its standing
-    # if the scenario expects a violation.
-    broken = new.violations - old.violations - (new.named if new.violating else frozenset())
-    for name in sorted(broken):
+    for name in sorted(_broken(old, new)):
         yield f"{name}: a violation now, {_before(name, old)}"
     for name in sorted((new.undecided & old.anomalies) - old.undecided - old.violations - new.violations):
         yield f"{name}: undecided now, permitted before"
-    for name in sorted(new.anomalies - old.anomalies - new.violations - new.named):
+    for name in sorted(_unnamed(old, new)):
         yield f"{name}: not found before"
     yield from (line for is_worse, line in _grown(old, new, tolerance) if is_worse)
     for name in sorted(new.never & old.recovered):
@@ -186,13 +188,29 @@ def worse(old: CaseFigures, new: CaseFigures, tolerance: float) -> Iterator[str]
 
 
 def judged_differently(old: CaseFigures, new: CaseFigures) -> Iterator[str]:
-    """A line if the verdicts differ, and one each for anomalies that were only found before, or only now."""
+    """A line if the verdicts differ, and one each for anomalies that were only found before, or only now (but not those
+    that are worse). None if a side was not judged."""
+    if not (old.judged and new.judged):
+        return
     before, after = (" and ".join(sorted(side.verdicts.keys() - _NO_VERDICT)) for side in (old, new))
-    if before and after and before != after:
+    if before != after:
         yield f"verdict: {before} before, {after} now"
-    for names, when in ((old.anomalies - new.anomalies, "before"), (new.anomalies - old.anomalies, "now")):
+    only_now = new.anomalies - old.anomalies - _broken(old, new) - _unnamed(old, new)
+    for names, when in ((old.anomalies - new.anomalies, "before"), (only_now, "now")):
         if names:
             yield f"found only {when}: {', '.join(sorted(names))}"
+
+
+def _broken(old: CaseFigures, new: CaseFigures) -> frozenset[str]:
+    """The anomalies that are violations now, and were none before. If the scenario expects a violation of them, that is
+    chance."""
+    return new.violations - old.violations - (new.named if new.violating else frozenset())
+
+
+def _unnamed(old: CaseFigures, new: CaseFigures) -> frozenset[str]:
+    """The other anomalies that were not found before. One that the scenario names may be found in one run and not in
+    the next: that is chance."""
+    return new.anomalies - old.anomalies - new.violations - new.named
 
 
 def grown(old: CaseFigures, new: CaseFigures, tolerance: float) -> Iterator[str]:

@@ -23,6 +23,7 @@ from harness.history.journal import Journal, journal_path
 from harness.history.lock import RecordingLock
 from harness.history.run_file import PhaseReport, RunFile, State
 from harness.history.schema import SENDS
+from harness.history.store import state_now
 from harness.report import write as write_reports
 from harness.scenario.model import Scenario
 from harness.suite.junit import render
@@ -1234,6 +1235,8 @@ def test_runs_shows_a_run_whose_recorder_was_killed_as_interrupted_or_crashed(
     lock.release()
     states = {line["scenario"]: line["state"] for line in map(json.loads, done.out.splitlines())}
     assert states == {"nothing": "interrupted", "sent": "crashed", "going": "running", "unreadable": "running"}
+    RunFile.read(runs["sent"]).model_copy(update={"state": State.RECORDED}).write(runs["sent"])
+    assert state_now(runs["sent"]) is State.RECORDED
 
 
 def test_compare_prints_worse_and_changed_figures(tmp_path: Path, kafka_trial: Invoke) -> None:
@@ -1258,14 +1261,21 @@ def test_compare_names_a_change_in_all_scenarios_once(tmp_path: Path, kafka_tria
             file.versions = {"kafka image": version}
             file.scenario = {"workload": {"acks": version if name == "b" else "1"}}
             file.write(run)
+    expected = ["Changed in all", "  kafka image: 1 → 2", "Changed", "  b: workload.acks: 1 → 2"]
     done = kafka_trial("compare", tmp_path / "old", tmp_path / "new")
-    assert done.out.splitlines()[-5:] == [
-        "Changed in all",
-        "  kafka image: 1 → 2",
-        "Changed",
-        "  b: workload.acks: 1 → 2",
-        "0 of 2 worse",
-    ]
+    assert done.out.splitlines()[-5:] == [*expected, "0 of 2 worse"]
+    suites = [suite_file(case("a"), case("b"), case("c"), ended=1.0) for _ in range(2)]
+    for side, suite_ in zip(("old", "new"), suites, strict=True):
+        for run in suite_.runs[:2]:
+            run.judged(verdict())
+            [found] = (tmp_path / side / run.name).glob("*")
+            run.directory = str(found.relative_to(tmp_path / side))
+        suite_.runs[2].outcome = RunOutcome.CRASHED
+        directory = tmp_path / side / "suite-some-20260101T000000.000Z"
+        directory.mkdir()
+        suite_.write(directory)
+    done = kafka_trial("compare", tmp_path / "old", tmp_path / "new")
+    assert done.out.splitlines()[-5:] == [*expected, "0 of 3 worse"], "one that crashed hides nothing"
 
 
 def test_runs_lists_a_run_whose_verdict_cannot_be_read(tmp_path: Path, kafka_trial: Invoke) -> None:

@@ -214,11 +214,16 @@ def test_of_a_damaged_history_the_verdict_is_compared(tmp_path: Path) -> None:
 
 
 def test_other_verdicts_and_anomalies_are_named_even_if_they_are_not_worse() -> None:
-    lossy = replace(SAME, verdicts={"valid": 1, "invalid": 3}, anomalies=frozenset({"lost", "vanished"}))
+    lossy = replace(
+        SAME, verdicts={"valid": 1, "invalid": 3}, anomalies=frozenset({"lost", "vanished"}), named=frozenset({"lost"})
+    )
+    assert list(worse(SAME, lossy, 1.5)) == ["vanished: not found before"]
     assert list(judged_differently(SAME, lossy)) == [
         "verdict: valid before, invalid and valid now",
-        "found only now: lost, vanished",
+        "found only now: lost",
     ]
+    crashed = replace(lossy, verdicts={"crashed": 4}, anomalies=frozenset())
+    assert not [*judged_differently(lossy, crashed), *judged_differently(crashed, lossy)]
     assert list(judged_differently(lossy, SAME)) == [
         "verdict: invalid and valid before, valid now",
         "found only before: lost, vanished",
