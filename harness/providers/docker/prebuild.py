@@ -6,7 +6,7 @@ With ``--lacking`` it builds nothing, and prints the Debian packages that this m
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 from docker import DockerClient
 
@@ -19,7 +19,22 @@ from harness.providers.docker.images import kafka_image, lacking, toolbox_image
 _EVERY_S = 10.0
 
 
-def main(connect: Callable[[], DockerClient] = connect, only_look: bool = False, every_s: float = _EVERY_S) -> int:
+def await_all(building: dict[Future[None], str], say: Callable[[str], None], every_s: float = _EVERY_S) -> None:
+    """Wait for all images, and say every few seconds which are still being built. Raises the error of the first that
+    failed, when none is built any more."""
+    waiting, failed = dict(building), []
+    while waiting:
+        ended = wait(waiting, every_s, return_when="FIRST_COMPLETED").done
+        for image in ended:
+            del waiting[image]
+            failed += [error] if (error := image.exception()) is not None else []
+        if not ended:
+            say(f"still waiting for {' and '.join(waiting.values())}")
+    if failed:
+        raise failed[0]
+
+
+def main(connect: Callable[[], DockerClient] = connect, only_look: bool = False) -> int:
     """Build what is missing, and report progress on stderr. Returns an exit code: 3 if an image cannot be built."""
     began = time.monotonic()
 
@@ -40,13 +55,7 @@ def main(connect: Callable[[], DockerClient] = connect, only_look: bool = False,
                 pool.submit(build, lambda client: kafka_image(client, DEFAULT_VERSION)): f"Kafka {DEFAULT_VERSION}",
             }
             say(f"looking for {' and '.join(building.values())}; each takes about a minute to build")
-            while building:
-                built = wait(building, every_s, return_when="FIRST_COMPLETED").done
-                for image in built:
-                    del building[image]
-                    image.result()
-                if not built:
-                    say(f"still waiting for {' and '.join(building.values())}")
+            await_all(building, say)
     except (EnvironmentLacks, ScenarioError) as exc:
         print(f"images: {exc}", file=sys.stderr)
         return 3
