@@ -116,7 +116,7 @@ def out_of_sync(observer: Observer, spec: TopicSpec, without: Iterable[Node] = (
         if sight is None:
             lines.append(f"{name} reported by no broker")
         elif sight.leader < 0 or not sight.replicas or set(sight.replicas) - set(sight.isr) - excused:
-            isr, replicas = (", ".join(f"b{broker}" for broker in some) for some in (sight.isr, sight.replicas))
+            isr, replicas = (", ".join(f"b{n}" for n in some) or "none" for some in (sight.isr, sight.replicas))
             leader = f"leader b{sight.leader}" if sight.leader >= 0 else "no leader"
             lines.append(f"{name} {leader}, ISR {isr} of {replicas}")
     return lines

@@ -143,9 +143,12 @@ def _brokers(number: int) -> str:
 
 def _first_acknowledgements(fault: Row) -> str:
     injected, healed = fault["first_ack_after_injection_ns"], fault["first_ack_after_heal_ns"]
-    came = "no acknowledgement" if injected is None else f"first acknowledgement {seconds(injected)}"
-    then = "none" if healed is None else seconds(healed) if injected is not None else f"the first {seconds(healed)}"
-    return f"{came} after the injection, {then} after its heal"
+    if injected is None and healed is None:
+        return "no acknowledgement after it"
+    # (Nobody knows when it was injected, if one came after its heal only.)
+    known = [(injected, "the injection")] if injected is not None else []
+    parts = [f"{'none' if ns is None else seconds(ns)} after {event}" for ns, event in (*known, (healed, "its heal"))]
+    return f"first acknowledgement {', '.join(parts)}"
 
 
 def unmet(verdict: Verdict) -> list[str]:
