@@ -222,12 +222,13 @@ def test_the_page_lists_every_module_that_names_an_anomaly() -> None:
     constants = {name for name, value in vars(anomalies).items() if isinstance(value, anomalies.Anomaly)}
     rows = {f"harness.core.anomalies.{name}" for name in constants}
     naming = {str(path.relative_to(ROOT)) for path in modules().values() if imported(path) & rows}
-    naming |= {place for place, names in named_in_texts().items() if names - TELLS.get(place, set())}
+    named = named_in_texts()
+    naming |= {place for place, names in named.items() if names - TELLS.get(place, set())}
     page = (ROOT / "ARCHITECTURE.md").read_text()
     said = re.search(r"^Single anomalies are named by (.*?)\.\n\n", page, re.MULTILINE | re.DOTALL)
     assert said is not None
     assert set(re.findall(r"`([\w/]+\.py)`", said[1])) == naming
-    assert {place: names for place, names in TELLS.items() if names - named_in_texts().get(place, set())} == {}
+    assert {place: names for place, names in TELLS.items() if names - named.get(place, set())} == {}
 
 
 def test_every_package_is_in_the_table() -> None:
