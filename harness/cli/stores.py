@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from harness.suite.comparing import Compared
-    from harness.suite.pruning import Kept, LeftAlone
+    from harness.suite.pruning import LeftAlone, SizedRun
     from harness.suite.stored import Stored
 
 #: The store for a command's recordings.
@@ -252,7 +252,7 @@ def prune(
     """
     from harness.history.paths import SUITE_FILE
     from harness.suite.pruning import (
-        Kept,
+        SizedRun,
         WhyKept,
         protected,
         removed,
@@ -274,7 +274,7 @@ def prune(
         raise HistoryError(f"{store}: one suite: name the store that it is in, {store.parent}")
     closed = list[str]()
     existing = readable(runs_below(store, closed.append), print_error, torn=True)
-    kept = [Kept(run, size_of(run.directory)) for run in existing]
+    kept = [SizedRun(run, size_of(run.directory)) for run in existing]
     for line in closed:
         print_error(line)
     stays = protected(store)
@@ -291,9 +291,9 @@ def prune(
     described = {one.run.directory: _described(one) for one in chosen}
     gone, alone, locked = [], Counter[WhyKept](), False
     for pruned in removed(chosen, store, dry_run, backends.writable, unexpected):
-        click.echo(_became(described[pruned.kept.run.directory], pruned.left, dry_run))
+        click.echo(_became(described[pruned.run.run.directory], pruned.left, dry_run))
         if pruned.left is None:
-            gone.append(pruned.kept)
+            gone.append(pruned.run)
         else:
             alone[pruned.left.why] += 1
     suites = 0
@@ -329,7 +329,7 @@ def _is_of(directory: Path, suites: "Collection[Path]") -> bool:
     return any(suite.parent in directory.parents for suite in suites)
 
 
-def _described(kept: "Kept") -> str:
+def _described(kept: "SizedRun") -> str:
     age = (time.time() - kept.run.began) / 86_400
     return f"{kept.run.directory} ({kept.size / 1e6:.1f} MB, {age:.0f} days old)"
 

@@ -41,7 +41,7 @@ class LeftAlone:
 
 
 @dataclass(frozen=True)
-class Kept:
+class SizedRun:
     """A run and its size in bytes."""
 
     run: Stored
@@ -52,7 +52,7 @@ class Kept:
 class Pruned:
     """The result for a chosen run. ``left``: why it was left alone; None if it was, or would be, removed."""
 
-    kept: Kept
+    run: SizedRun
     left: LeftAlone | None = None
 
 
@@ -167,14 +167,14 @@ def _nothing_left(directory: Path, now: float, days: float | None, gone: Collect
 
 
 def to_remove(
-    runs: Sequence[Kept],
+    runs: Sequence[SizedRun],
     now: float,
     days: float | None,
     most: int | None,
     unexpected: bool,
     stays: Collection[Path] = (),
     left_alone: Callable[[Path], LeftAlone | None] = lambda _: None,
-) -> list[Kept]:
+) -> list[SizedRun]:
     """The runs older than ``days``, and then the oldest ones until at most ``most`` bytes are kept. Runs that have to
     be ``left_alone`` are among them, but free no bytes.
 
@@ -236,7 +236,7 @@ def _may_still_go(directory: Path) -> bool:
 
 
 def removed(
-    chosen: Sequence[Kept], below: Path, dry_run: bool, writable: Callable[[Path], bool], unexpected: bool = False
+    chosen: Sequence[SizedRun], below: Path, dry_run: bool, writable: Callable[[Path], bool], unexpected: bool = False
 ) -> Iterator[Pruned]:
     """Remove these runs, which are ``below`` a store, unless it is a ``dry_run``. ``unexpected``: also those that are
     not as expected. Yields the result for each."""

@@ -14,9 +14,9 @@ from harness.history.lock import RecordingLock
 from harness.history.run_file import RunFile, State
 from harness.report import write as write_reports
 from harness.suite.pruning import (
-    Kept,
     LeftAlone,
     Pruned,
+    SizedRun,
     WhyKept,
     protected,
     remove,
@@ -36,13 +36,13 @@ from tests.suite.fakes import case, record, suite_file
 DAY = 86_400
 
 
-def kept(day: int, size: int = 10, expected: bool | None = True, state: State = State.JUDGED) -> Kept:
+def kept(day: int, size: int = 10, expected: bool | None = True, state: State = State.JUDGED) -> SizedRun:
     file = run_file().model_copy(update={"origin_unix_ns": day * DAY * 10**9, "state": state})
     found = None if expected is None else verdict(Judgement.VALID, expected=expected)
-    return Kept(Stored(Path(f"day-{day}"), file, found), size)
+    return SizedRun(Stored(Path(f"day-{day}"), file, found), size)
 
 
-def days(chosen: list[Kept]) -> list[str]:
+def days(chosen: list[SizedRun]) -> list[str]:
     return [one.run.directory.name for one in chosen]
 
 
@@ -51,7 +51,7 @@ def everywhere(folder: Path) -> bool:
 
 
 def chosen(
-    runs: list[Kept], days_: float | None = None, most: int | None = None, unexpected: bool = False
+    runs: list[SizedRun], days_: float | None = None, most: int | None = None, unexpected: bool = False
 ) -> list[str]:
     return days(to_remove(runs, 100 * DAY, days_, most, unexpected))
 
@@ -102,7 +102,7 @@ def test_a_run_that_is_being_recorded_stays(tmp_path: Path) -> None:
     run = record(tmp_path, "a", 1)
     lock = RecordingLock(run)
     one = kept(1)
-    here = Kept(Stored(run, one.run.file, one.run.verdict), 10)
+    here = SizedRun(Stored(run, one.run.file, one.run.verdict), 10)
     [became] = removed([here], tmp_path, dry_run=False, writable=Path.exists)
     assert became == Pruned(here, LeftAlone(WhyKept.RECORDED))
     assert run.is_dir()
@@ -125,7 +125,7 @@ def test_a_run_that_was_judged_anew_meanwhile_stays_if_it_is_not_as_expected(
     now: Verdict | None, left: LeftAlone | None, tmp_path: Path
 ) -> None:
     run = record(tmp_path, "a", 1)
-    chosen_as = Kept(Stored(run, RunFile.read(run), verdict()), 10)
+    chosen_as = SizedRun(Stored(run, RunFile.read(run), verdict()), 10)
     if now is not None:
         write_reports(run, now, chosen_as.run.file)
     [became] = removed([chosen_as], tmp_path, dry_run=False, writable=Path.exists)
@@ -168,7 +168,7 @@ def test_a_run_that_must_be_left_alone_frees_no_space() -> None:
 def test_a_run_removed_by_another_prune_is_not_locked(tmp_path: Path) -> None:
     run = record(tmp_path / "store", "a", 1)
     one = kept(1)
-    here = Kept(Stored(run, one.run.file, one.run.verdict), 10)
+    here = SizedRun(Stored(run, one.run.file, one.run.verdict), 10)
     shutil.rmtree(run.parent)
     assert list(removed([here], tmp_path / "store", False, everywhere)) == [Pruned(here)]
 
@@ -178,10 +178,10 @@ def test_prune_gives_a_reason_for_each_run_it_leaves_alone(dry_run: bool, tmp_pa
     """The names of these runs end like the text of another reason."""
     names = ("being recorded", "not yours to empty", "it is being recorded")
     theirs, lives, mine = (record(tmp_path, name, 1) for name in names)
-    every = [Kept(read_run(run), 10) for run in (theirs, lives, mine)]
+    every = [SizedRun(read_run(run), 10) for run in (theirs, lives, mine)]
     lock = RecordingLock(lives)
     became = list(removed(every, tmp_path, dry_run, lambda folder: folder != theirs / "history", unexpected=True))
-    assert [one.kept for one in became] == every
+    assert [one.run for one in became] == every
     assert [one.left for one in became] == [
         LeftAlone(WhyKept.NOT_YOURS, theirs / "history"),
         LeftAlone(WhyKept.RECORDED),
@@ -196,10 +196,10 @@ def test_prune_gives_a_reason_for_each_run_it_leaves_alone(dry_run: bool, tmp_pa
 PRUNES = """
 import sys
 from pathlib import Path
-from harness.suite.pruning import Kept, removed
+from harness.suite.pruning import SizedRun, removed
 from harness.suite.stored import read_run
 store, *runs = map(Path, sys.argv[1:])
-for one in removed([Kept(read_run(run), 10) for run in runs], store, False, lambda _: True, unexpected=True):
+for one in removed([SizedRun(read_run(run), 10) for run in runs], store, False, lambda _: True, unexpected=True):
     print(one.left and one.left.why)
 """
 
