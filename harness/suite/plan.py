@@ -168,24 +168,21 @@ def _matching(patterns: Sequence[str], folder: Path) -> list[str]:
     """The names and files that these patterns match, each scenario once, though a named one is also a file. A file has
     its absolute path, so that it is found from any directory. Raises ScenarioError for an unknown name."""
     known = named()
-    found: dict[str, None] = {}
-
-    def of_named(name: str) -> str:
-        return str(known[name].resolve())
-
+    found: list[str] = []
     for pattern in patterns:
         if pattern in known:
-            found.setdefault(pattern)
+            found.append(pattern)
         elif (folder / pattern).is_file():
-            found.setdefault(str((folder / pattern).resolve()))
+            found.append(str((folder / pattern).resolve()))
         elif not set("*?[") & set(pattern):
-            found.setdefault(pattern)
+            found.append(pattern)
         else:
-            names = [name for name in known if fnmatchcase(name, pattern) and of_named(name) not in found]
-            found.update(dict.fromkeys(names))
-            of_names = {of_named(name) for name in found if name in known}
-            found.update(dict.fromkeys(file for file in _files(pattern, folder) if file not in of_names))
-    return list(found)
+            found += [name for name in known if fnmatchcase(name, pattern)]
+            found += _files(pattern, folder)
+    by_file: dict[str, str] = {}
+    for one in found:
+        by_file.setdefault(str(known[one].resolve()) if one in known else one, one)
+    return list(by_file.values())
 
 
 def _files(pattern: str, folder: Path) -> list[str]:

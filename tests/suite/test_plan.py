@@ -60,6 +60,7 @@ def test_a_pattern_also_matches_files(tmp_path: Path, monkeypatch: pytest.Monkey
         (["jepsen-2013/min-isr-2.yaml", "jepsen-2013/min*.yaml"], False),
         (["jepsen-2013/min-isr-2.yaml", "jepsen-2013/min*"], False),
         (["jepsen-2013/min-isr-2", "jepsen-2013/min*.yaml"], True),
+        (["jepsen-2013/min-isr-2", "jepsen-2013/min-isr-2.yaml"], True),
     ],
 )
 def test_a_named_scenario_that_a_pattern_also_finds_as_a_file_runs_once(
