@@ -151,15 +151,10 @@ def ensure_sealed(directory: Path) -> RunFile:
 
 
 def interrupted(directory: Path) -> bool:
-    """Whether a run ended before anything was sent: there is nothing to judge. Raises HistoryError if it is no run.
-
-    (A recorder that was killed had no time to write so into run.json.)
-    """
-    state = RunFile.read(directory).state
-    # (What is sealed was sent. A recording that crashed had sent something, too.)
-    if state in {State.RECORDED, State.JUDGED} or (directory / SEAL_FILE).is_file() or is_recorded(directory):
-        return False
-    return state is State.INTERRUPTED or (state is State.RUNNING and sent_nothing(directory))
+    """Whether a run ended before anything was sent: there is nothing to judge. Raises HistoryError if it is no run."""
+    # (What is sealed was sent.)
+    is_interrupted = state_now(directory) is State.INTERRUPTED
+    return is_interrupted and not (directory / SEAL_FILE).is_file() and not is_recorded(directory)
 
 
 def state_now(directory: Path) -> State:
