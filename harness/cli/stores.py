@@ -291,9 +291,9 @@ def prune(
     described = {one.run.directory: _described(one) for one in chosen}
     gone, alone, locked = [], Counter[WhyKept](), False
     for pruned in removed(chosen, store, dry_run, backends.writable, unexpected):
-        click.echo(_became(described[pruned.run.run.directory], pruned.left, dry_run))
+        click.echo(_became(described[pruned.chosen.run.directory], pruned.left, dry_run))
         if pruned.left is None:
-            gone.append(pruned.run)
+            gone.append(pruned.chosen)
         else:
             alone[pruned.left.why] += 1
     suites = 0

@@ -52,7 +52,7 @@ class SizedRun:
 class Pruned:
     """The result for a chosen run. ``left``: why it was left alone; None if it was, or would be, removed."""
 
-    run: SizedRun
+    chosen: SizedRun
     left: LeftAlone | None = None
 
 

@@ -181,7 +181,7 @@ def test_prune_gives_a_reason_for_each_run_it_leaves_alone(dry_run: bool, tmp_pa
     every = [SizedRun(read_run(run), 10) for run in (theirs, lives, mine)]
     lock = RecordingLock(lives)
     became = list(removed(every, tmp_path, dry_run, lambda folder: folder != theirs / "history", unexpected=True))
-    assert [one.run for one in became] == every
+    assert [one.chosen for one in became] == every
     assert [one.left for one in became] == [
         LeftAlone(WhyKept.NOT_YOURS, theirs / "history"),
         LeftAlone(WhyKept.RECORDED),
