@@ -235,10 +235,10 @@ class SuiteRun:
                 self._recorders[number].go()
 
     def _next_event(self) -> None:
+        self._report()
         try:
             number, event = self._events.get(timeout=_TICK_SECONDS)
         except Empty:
-            self._report()
             self.display.runs(self.file, self._doing)
             return
         if isinstance(event, Future):
