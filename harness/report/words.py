@@ -144,8 +144,8 @@ def _brokers(number: int) -> str:
 def _first_acknowledgements(fault: Row) -> str:
     injected, healed = fault["first_ack_after_injection_ns"], fault["first_ack_after_heal_ns"]
     if injected is None and healed is None:
-        return "no acknowledgement after it"
-    # (Nobody knows when it was injected, if one came after its heal only.)
+        return "no known acknowledgement after it"
+    # (One came after its heal only if the time of the injection is unknown.)
     known = [(injected, "the injection")] if injected is not None else []
     parts = [f"{'none' if ns is None else seconds(ns)} after {event}" for ns, event in (*known, (healed, "its heal"))]
     return f"first acknowledgement {', '.join(parts)}"

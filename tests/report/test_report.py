@@ -105,7 +105,7 @@ def test_several_partitions_are_shown_the_worst_first() -> None:
         (0, SECOND, "cut: first acknowledgement 0.000 s after the injection, 1.000 s after its heal"),
         (SECOND, None, "cut: first acknowledgement 1.000 s after the injection, none after its heal"),
         (None, SECOND, "cut: first acknowledgement 1.000 s after its heal"),
-        (None, None, "cut: no acknowledgement after it"),
+        (None, None, "cut: no known acknowledgement after it"),
     ],
 )
 def test_a_line_says_how_soon_an_acknowledgement_came_after_a_fault_and_its_heal(
